@@ -39,16 +39,16 @@ class Recipe:
     n_embd: int = 192
     n_head: int = 6
     n_layer: int = 4
-    steps: int = 10_000
+    steps: int = 15_000
     batch: int = 16  # windows of n_ctx tokens a step
-    muon_lr: float = 0.02
-    adam_lr: float = 0.004
+    muon_lr: float = 0.03
+    adam_lr: float = 0.006
     weight_decay: float = 0.1
     dropout: float = 0.0
     warmup: int = 200
     decay: float = 0.5  # the last part of the run, in which the rates fall to zero
     novels_first: float = 0.5  # share of windows from novels, until the decay begins
-    novels_last: float = 0.1  # the same at the end
+    novels_last: float = 0.2  # the same at the end
     seed: int = 1
 
 

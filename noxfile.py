@@ -1,0 +1,65 @@
+"""The checks of this project: the same here, in CI and on a contributor's machine.
+
+    nox                                    lint, types, tests, golden
+    nox -s tests -- tests/test_attention.py -k softmax
+    nox -s bench                           the bars on time and memory; never in CI
+
+Each session has an environment of its own under `.nox/`, which later runs use again.
+The package in it is installed as a reader would have it, not linked to the source, so
+that a file which the wheel lacks is noticed.
+
+What pip is told by its environment variables holds here too: on Linux,
+`PIP_EXTRA_INDEX_URL` (see README.md) gives every session torch's CPU build.
+"""
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+# pip, not uv: a machine's settings for pip (an index, a folder of wheels) decide where
+# torch comes from, and uv does not read them.
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests", "golden"]
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+
+
+def group(name: str) -> tuple[str, ...]:
+    """The requirements of a dependency group of pyproject.toml."""
+    return nox.project.dependency_groups(PYPROJECT, name)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and common faults (ruff), over every Python file."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", *session.posargs)
+    session.run("ruff", "format", "--check")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types of the package, strictly (mypy)."""
+    session.install(".[properties]", *group("types"))
+    session.run("mypy", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The rules of every room."""
+    session.install(".[properties]", *group("test"))
+    session.run("pytest", "--ignore=tests/golden", *session.posargs)
+
+
+@nox.session
+def golden(session: nox.Session) -> None:
+    """The tiny model's outputs as they are on file, and GPT-2's published ones."""
+    session.install(".[properties]", *group("test"))
+    session.run("pytest", "tests/golden", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Time and memory beside the neighbours': `nox -s bench -- PROSE CODE`."""
+    session.install(".[properties]", *group("test"))
+    session.run("python", "tests/bench/engine.py", *session.posargs)

@@ -1,0 +1,105 @@
+"""The command line's door: runs one command and turns what happens into an exit status.
+
+0 is success, and also a reader that has seen enough (`| head -1`); 1 is an error of
+ours, told in one line; 2 a wrong use of the command line; 130 an interruption (Ctrl-C).
+An exception that no room raises on purpose keeps its traceback: it is a fault in here.
+
+Little is imported before `main` watches for Ctrl-C, and nothing heavy.
+"""
+
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from gpt2hw.cli import console
+from gpt2hw.errors import GPT2HWError
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command in `argv` (sys.argv[1:] if None) and returns its exit status.
+
+    >>> main(["tokenize", "--ids", "Hello world"])
+    15496 995
+    0
+    """
+    try:
+        console.prepare()
+        status = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = _interrupted(ends=argv is None)
+    except Exception as error:
+        status = _failed(error)
+    if argv is None:
+        _ignore_interrupts()
+    return status
+
+
+def _run(argv: Sequence[str]) -> int:
+    arguments = [console.decoded(word, n) for n, word in enumerate(argv, 1)]
+    with console.leaving_at_once():
+        import typer
+
+        from gpt2hw.cli.app import app
+    command = typer.main.get_command(app)
+    # Not `app()`: that would print errors and end the process in its own ways.
+    try:
+        with (
+            console.warnings_in_one_line(),
+            command.make_context("gpt2hw", arguments) as context,
+        ):
+            command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _interrupted(ends: bool) -> int:
+    """Ctrl-C; `ends` says whether the process ends here."""
+    if ends:
+        _ignore_interrupts()
+        console.discard_output()  # a flush might wait for a reader who is stuck
+    if sys.stderr.isatty():
+        console.say("")  # the cursor stands after "^C"
+    return INTERRUPTED
+
+
+def _ignore_interrupts() -> None:
+    """What is left of the process is its end, which a late Ctrl-C must not litter."""
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _failed(error: Exception) -> int:
+    """Tells of an error in one line and returns its status; a fault is raised again."""
+    console.flush_or_discard_output()
+    if console.is_closed_pipe(error):
+        return 0
+    if hasattr(error, "format_message"):  # typer's errors of usage have it
+        context = getattr(error, "ctx", None)
+        help_of = context.command_path if context else "gpt2hw"
+        console.say(f"gpt2hw: error: {error.format_message()} (see {help_of} --help)")
+        return int(getattr(error, "exit_code", 2))
+    message = _message(error)
+    if message is None:
+        raise error
+    console.say(f"gpt2hw: error: {message}")
+    return 1
+
+
+def _message(error: Exception) -> str | None:
+    """What to tell of an error that can be expected; None of a fault in here."""
+    if isinstance(error, GPT2HWError | ValueError | ImportError):
+        return str(error)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return where + (error.strerror or str(error))
+    signs = ("out of memory", "not enough memory", "allocate memory")  # torch's own
+    if isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+    ):
+        return "not enough memory: a smaller model or a shorter text takes less"
+    return None

@@ -1,0 +1,158 @@
+"""The process's own streams: text in, text out, on any system and in any encoding.
+
+Sources: Python's documentation of `signal` (note on SIGPIPE), of `sys.stdout`, and
+PEP 383 (bytes in arguments that the system's encoding cannot read).
+"""
+
+import errno
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from gpt2hw.cli.text import one_line
+from gpt2hw.errors import GPT2HWError
+
+
+def prepare() -> None:
+    """Makes standard output and error take any text.
+
+    A character that the console's encoding lacks is written as an escape (\\u2019). A
+    pipe or a file gets line ends as they are, on Windows too.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, as with `>&-`
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, nowhere)
+        stream = getattr(sys, name)
+        if hasattr(stream, "reconfigure"):
+            plain = None if stream.isatty() else "\n"
+            stream.reconfigure(errors="backslashreplace", newline=plain)
+
+
+def say(message: str) -> None:
+    """One line on standard error; if nobody can read it, so be it."""
+    with suppress(OSError, ValueError):
+        print(one_line(message), file=sys.stderr, flush=True)
+
+
+def decoded(word: str, n: int) -> str:
+    """The n-th argument as text: bytes that the system could not decode are UTF-8.
+
+    >>> decoded("caf\\udcc3\\udca9", 1)
+    'café'
+    """
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return _utf8(_bytes_of(word, n, error.start), f"argument {n}")
+    return word
+
+
+def _bytes_of(word: str, n: int, position: int) -> bytes:
+    try:
+        return os.fsencode(word)
+    except UnicodeEncodeError:
+        raise GPT2HWError(
+            f"argument {n} has half of a surrogate pair at position {position}"
+        ) from None
+
+
+def read_input() -> str:
+    """Standard input to its end, as UTF-8, with its line ends as they are.
+
+    Raises GPT2HWError that names the position of a byte that is not UTF-8.
+    """
+    if sys.stdin is None:
+        raise GPT2HWError(
+            "standard input is closed, so there is no text to read from -"
+        )
+    if sys.stdin.isatty():
+        keys = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
+        say(f"gpt2hw: reading the text from this terminal; end it with {keys}")
+    return _utf8(sys.stdin.buffer.read(), "standard input")
+
+
+def _utf8(raw: bytes, what: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise GPT2HWError(
+            f"{what} is not UTF-8: byte 0x{raw[error.start]:02x} at position"
+            f" {error.start}"
+        ) from None
+
+
+def is_closed_pipe(error: BaseException) -> bool:
+    """Whether an error means that the reader of standard output has gone.
+
+    Windows says EINVAL; so it does of a bad file name, but then it gives the name.
+    """
+    if not isinstance(error, OSError) or error.filename is not None:
+        return False
+    return error.errno == errno.EPIPE or (
+        os.name == "nt" and error.errno == errno.EINVAL
+    )
+
+
+def flush_or_discard_output() -> None:
+    """Writes out what is buffered; where that fails, the flush at exit shall not."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Sends standard output nowhere, so that its flush at exit cannot fail."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def leaving_at_once() -> Iterator[None]:
+    """Ctrl-C ends the process on the spot.
+
+    For imports: a KeyboardInterrupt inside one may be swallowed, or come out as another
+    error. Where Ctrl-C has another meaning already (none, in a job that a shell runs in
+    the background), or outside the main thread, nothing changes.
+    """
+    usual = signal.default_int_handler
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not usual:
+        yield
+        return
+    signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def _leave(signum: int, _frame: FrameType | None) -> None:
+    if sys.stderr.isatty():
+        say("")
+    os._exit(128 + signum)
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """This package's warnings as one line on standard error; torch's are left out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        yield
+
+
+def _show_warning(
+    message: Warning | str, _category: type[Warning], filename: str, *_: object
+) -> None:
+    if "torch" not in Path(filename).parts:
+        say(f"gpt2hw: warning: {message}")

@@ -1,0 +1,105 @@
+"""Text made fit to be shown: in one line, or with what is invisible spelt out.
+
+What a model writes is not to be trusted on a terminal: the characters below U+0020 and
+those from U+007F to U+009F can move its cursor, change its title, or clear it.
+"""
+
+import re
+import unicodedata
+
+DOT = "·"
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\\": r"\\"}
+_UNDECODED = range(0xDC80, 0xDD00)  # surrogateescape's stand-ins for bytes
+
+
+def neutral(text: str) -> str:
+    r"""The text with its control characters spelt out, but for line feed and tab.
+
+    >>> print(neutral("red: \x1b[31m"))
+    red: \x1b[31m
+    """
+    return _CONTROLS.sub(lambda m: f"\\x{ord(m[0]):02x}", text.replace("\r\n", "\n"))
+
+
+def one_line(message: str) -> str:
+    r"""A message of several lines in one; those that are indented are a list.
+
+    >>> one_line("not here; looked in\n  models/gpt2\n  cache/gpt2\nGive a folder.")
+    'not here; looked in models/gpt2; cache/gpt2. Give a folder.'
+    """
+    first, *others = message.strip().split("\n")
+    joined, was_indented = first.rstrip(), False
+    for line in filter(str.strip, others):
+        is_indented = line.startswith(" ")
+        ended = joined.endswith((":", ".", ";", ","))
+        if is_indented and was_indented:
+            joined += ";"
+        elif not is_indented and not ended:
+            joined += "."
+        joined += f" {line.strip()}"
+        was_indented = is_indented
+    joined = re.sub("[\t\u2028\u2029]", " ", joined)
+    return neutral(joined.replace("\n", " "))
+
+
+def spelled(data: bytes, encoding: str = "utf-8", also: str = "") -> str:
+    r"""Bytes as text, with escapes for what cannot be seen or is no character.
+
+    \xNN is a byte that is no part of a character (or one below 0x80), \uNNNN a
+    character that is invisible, combines with the one before it, lacks in the
+    `encoding`, or is in `also`; \n, \t, \r and \\ are as in Python.
+
+    >>> print(spelled("naïve\n".encode()), spelled(b"\xf0\x9f"))
+    naïve\n \xf0\x9f
+    """
+    text = data.decode("utf-8", errors="surrogateescape")
+    shown = [_spelled_char(char, encoding, also) for char in text]
+    if text and unicodedata.category(text[0]).startswith("M"):
+        shown[0] = _escaped(text[0])
+    return "".join(shown)
+
+
+def quoted(data: bytes, encoding: str) -> str:
+    r"""Bytes spelt out between quotation marks.
+
+    >>> print(quoted(b' "ok"\n', "ascii"))
+    " \"ok\"\n"
+    """
+    return '"' + spelled(data, encoding).replace('"', r"\"") + '"'
+
+
+def dotted(data: bytes, encoding: str) -> str:
+    r"""Bytes spelt out with a dot for each space, where the encoding has one.
+
+    >>> dotted(b" world", "utf-8"), dotted(b" world", "ascii")
+    ('·world', ' world')
+    """
+    if not _fits(DOT, encoding):
+        return spelled(data, encoding)
+    return spelled(data, encoding, also=DOT).replace(" ", DOT)
+
+
+def _spelled_char(char: str, encoding: str, also: str) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    if not char.isprintable() or char in also or not _fits(char, encoding):
+        return _escaped(char)
+    return char
+
+
+def _escaped(char: str) -> str:
+    point = ord(char)
+    if point in _UNDECODED:
+        return f"\\x{point - 0xDC00:02x}"
+    if point < 0x80:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"
+
+
+def _fits(char: str, encoding: str) -> bool:
+    try:
+        char.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True

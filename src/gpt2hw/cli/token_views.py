@@ -1,0 +1,115 @@
+"""Tokens made visible: in rows on a terminal, one a line in a pipe, as JSON, as merges.
+
+A token is a string of bytes and need not be whole characters, so each is spelt out
+(`text.spelled`): what is no character or cannot be seen is shown as an escape.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from gpt2hw.cli.screen import screen, show, table
+from gpt2hw.cli.text import dotted, quoted
+
+if TYPE_CHECKING:
+    from gpt2hw.tokenizer import Step
+
+Token = tuple[int, bytes]
+# Dark letters on two light grounds can be read on a dark terminal and on a light one.
+GROUNDS = ("#1a1a1a on #a8d8f0", "#1a1a1a on #f5d9a6")
+LETTERS = ("cyan", "magenta")  # where a terminal has few colours
+
+
+def as_json(tokens: Sequence[Token]) -> str:
+    """A list of objects, one a line; `text` is null where a token is no whole text.
+
+    >>> print(as_json([(15496, b"Hello")]))
+    [
+      {"id": 15496, "bytes": "48656c6c6f", "text": "Hello"}
+    ]
+    """
+    rows = [
+        json.dumps({"id": token_id, "bytes": data.hex(), "text": _text_of(data)})
+        for token_id, data in tokens
+    ]
+    return "[\n  " + ",\n  ".join(rows) + "\n]" if rows else "[]"
+
+
+def _text_of(data: bytes) -> str | None:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def print_tokens(tokens: Sequence[Token]) -> None:
+    """Prints pieces above their ids on a terminal, else a line `id  "piece"` each."""
+    console = screen()
+    if not console.is_terminal:
+        width = max((len(str(token_id)) for token_id, _ in tokens), default=0)
+        for token_id, data in tokens:
+            print(f"{token_id:>{width}}  {quoted(data, sys.stdout.encoding)}")
+        return
+    styles = GROUNDS if console.color_system in ("256", "truecolor") else LETTERS
+    for row in _rows(tokens, console.width, styles):
+        console.print(row, soft_wrap=True)
+
+
+def _rows(
+    tokens: Sequence[Token], width: int, styles: tuple[str, str]
+) -> Iterator[Text]:
+    """Two lines for as many tokens as fit beside each other: pieces, and their ids."""
+    pieces, ids = Text(), Text(style="dim")
+    for n, (token_id, data) in enumerate(tokens):
+        piece, number = dotted(data, sys.stdout.encoding), str(token_id)
+        room = max(cell_len(piece), len(number))
+        if pieces and cell_len(ids.plain) + room > width:
+            yield _pair(pieces, ids)
+            pieces, ids = Text(), Text(style="dim")
+        pieces.append(piece, styles[n % 2])
+        pieces.append(" " * (room - cell_len(piece) + 1))
+        ids.append(f"{number:{room}} ")
+        if data.endswith(b"\n") and n + 1 < len(tokens):
+            yield _pair(pieces, ids)
+            pieces, ids = Text(), Text(style="dim")
+    if pieces:
+        pieces.rstrip()
+        ids.rstrip()
+        yield Text("\n").join([pieces, ids])
+
+
+def _pair(pieces: Text, ids: Text) -> Text:
+    """Both lines, and an empty one."""
+    pieces.rstrip()
+    ids.rstrip()
+    return Text("\n").join([pieces, ids, Text()])
+
+
+def print_merges(steps: Sequence["Step"]) -> None:
+    """Prints a table of the merges: rank, the token it makes, the parts after it."""
+    merges = table("rank", "makes", "parts", right=("rank",))
+    for n, step in enumerate(steps):
+        if step.merged is None and n:
+            merges.add_row()
+        merges.add_row(
+            "" if step.rank is None else str(step.rank),
+            ""
+            if step.merged is None
+            else Text(dotted(step.merged, sys.stdout.encoding)),
+            _parts(step, steps[n - 1].parts),
+        )
+    show(merges, "")
+
+
+def _parts(step: "Step", before: tuple[bytes, ...]) -> Text:
+    """The parts with spaces between them, the one that is new in bold."""
+    parts = [Text(dotted(part, sys.stdout.encoding)) for part in step.parts]
+    if step.merged is not None:
+        # The first place where the parts differ from those before is the merge's.
+        place = next(i for i, part in enumerate(step.parts) if part != before[i])
+        parts[place].stylize("bold green")
+    return Text(" ").join(parts)

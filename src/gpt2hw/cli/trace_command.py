@@ -1,0 +1,104 @@
+"""`gpt2hw trace`: every value on the way from a prompt to the next token's chances.
+
+The names are those of `gpt2hw.trace`, so that a value can be put beside another
+implementation's: by eye, as JSON, or as a .safetensors file that holds all of them.
+"""
+
+import json
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpt2hw.cli import console
+from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def trace(
+    prompt: Annotated[
+        str,
+        typer.Argument(metavar="PROMPT|-", help="the text to trace; may be empty"),
+    ],
+    model: Model = "tiny",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            "-n",
+            metavar="FILTER",
+            help="only values whose name holds FILTER, or fits it: h.0.*; repeatable",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print the same as JSON")
+    ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save", metavar="FILE", help="write whole tensors to a .safetensors file"
+        ),
+    ] = None,
+    threads: Threads = None,
+    device: Device = "cpu",
+) -> None:
+    """Print every intermediate value of a forward pass.
+
+    Each with its shape, its mean, its norm (the root of the sum of squares) and its
+    first numbers; at the end, what the model thinks comes next. An empty prompt is the
+    end-of-text token, after which documents begin. The prompt - is read from standard
+    input, as UTF-8; one line end at its end is dropped.
+    """
+    text = prompt_of(prompt)
+    engine, tokenizer = load(model, device, threads)
+    ids = tokenizer.encode(text)
+    if not ids:
+        if tokenizer.eot_id is None:
+            raise ValueError("prompt: is empty, and the tokenizer has no end of text")
+        ids = [tokenizer.eot_id]
+    from gpt2hw import tracing
+    from gpt2hw.cli import trace_view
+
+    values = tracing.trace(engine, ids)
+    chosen = select(values, name or [])
+    if save:
+        write_values(save, ids, chosen, {"model": model, "prompt": text})
+    following = trace_view.likeliest(values["logits"][-1], tokenizer)
+    if as_json:
+        found = trace_view.as_dict(text, ids, chosen, following)
+        print(json.dumps(found, indent=2))
+        return
+    trace_view.print_trace(tokenizer, ids, chosen, following)
+
+
+def select(values: dict[str, "Tensor"], filters: list[str]) -> dict[str, "Tensor"]:
+    """The values that one filter at least lets through; all of them without filters.
+
+    Raises ValueError for a filter that lets none through.
+    """
+    kept: set[str] = set()
+    for pattern in filters:
+        fitting = {n for n in values if pattern in n or fnmatchcase(n, pattern)}
+        if not fitting:
+            first = list(values)[:9]
+            raise ValueError(
+                f"--name: no value's name holds or fits {pattern!r}; the names are"
+                f" {', '.join(first)}, ..., {', '.join(list(values)[-3:])}"
+            )
+        kept |= fitting
+    return {n: value for n, value in values.items() if n in kept or not filters}
+
+
+def write_values(
+    path: Path, ids: list[int], values: dict[str, "Tensor"], metadata: dict[str, str]
+) -> None:
+    """Writes the ids and the values to a .safetensors file."""
+    import torch
+
+    from gpt2hw.safetensors import write_safetensors
+
+    write_safetensors(path, {"ids": torch.tensor(ids), **values}, metadata)
+    console.say(f"gpt2hw: wrote {len(values)} values and the ids to {path}")

@@ -1,0 +1,122 @@
+"""What `gpt2hw generate` is made of: its settings, its output, its clock."""
+
+import re
+import secrets
+from collections.abc import Callable, Generator
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from gpt2hw.generation import Completion
+
+TEMPERATURE, TOP_P = 0.8, 0.95  # between the dullness of greedy and the slips of 1.0
+
+
+def sampler_settings(
+    greedy: bool,
+    temperature: float | None,
+    top_k: int | None,
+    top_p: float | None,
+    seed: int | None,
+) -> dict[str, Any]:
+    """The arguments of Sampler; a seed that is not given is drawn, for --stats to tell.
+
+    >>> sampler_settings(False, 0.5, None, None, 7)
+    {'temperature': 0.5, 'top_k': None, 'top_p': 0.95, 'seed': 7}
+    """
+    if greedy:
+        given = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p}
+        for name, value in given.items():
+            if value is not None:
+                raise typer.BadParameter(
+                    f"it always takes the likeliest token, so {name} has no say",
+                    param_hint="'--greedy'",
+                )
+        temperature = 0.0
+    return {
+        "temperature": TEMPERATURE if temperature is None else temperature,
+        "top_k": top_k,
+        "top_p": TOP_P if top_p is None else top_p,
+        "seed": secrets.randbits(32) if seed is None else seed,
+    }
+
+
+def unescaped(text: str) -> str:
+    r"""A stop string as it is meant: \n, \t and \\ are what they are in Python.
+
+    >>> unescaped(r"\n\n")
+    '\n\n'
+    """
+    if not text:
+        raise typer.BadParameter("must not be empty", param_hint="'--stop'")
+    meant = {"n": "\n", "t": "\t", "\\": "\\"}
+    return re.sub(r"\\([nt\\])", lambda match: meant[match[1]], text)
+
+
+def write(prompt: str, pieces: Generator[str, None, "Completion"]) -> "Completion":
+    """Prints the prompt, then each piece as it comes; returns the Completion."""
+    from gpt2hw.cli.screen import Output
+
+    with Output() as output:
+        output.write(prompt, style="bold")
+        while True:
+            try:
+                output.write(next(pieces))
+            except StopIteration as end:
+                done: Completion = end.value
+                return done
+
+
+class Clock:
+    """A sampler that notes when it chose each token, in seconds from the start."""
+
+    def __init__(self, sampler: Callable[[Any], int]) -> None:
+        self._sampler = sampler
+        self._start = perf_counter()
+        self.times: list[float] = []
+
+    def start(self) -> None:
+        """Sets the clock to zero."""
+        self._start = perf_counter()
+
+    def __call__(self, logits_row: Any) -> int:
+        """The sampler's choice."""
+        chosen = self._sampler(logits_row)
+        self.times.append(perf_counter() - self._start)
+        return chosen
+
+
+def stats_lines(done: "Completion", times: list[float], seed: int | None) -> list[str]:
+    """What --stats tells, line by line; `times` are those of a Clock.
+
+    The speed is that of the tokens after the first, which waits for the whole prompt.
+    """
+    rows = [
+        ("prompt", f"{len(done.prompt_ids)}", "tokens"),
+        (
+            "written",
+            f"{len(done.ids)}",
+            f"tokens, ended by {_REASON[done.finish_reason]}",
+        ),
+    ]
+    if times:
+        rows.append(("first token", f"{times[0]:.3f}", "s"))
+    if len(times) > 1:
+        speed = (len(times) - 1) / (times[-1] - times[0])
+        rows.append(("then", f"{speed:.1f}", "tokens per second"))
+    if seed is not None:
+        rows.append(("seed", f"{seed}", ""))
+    width = max(len(number) for _, number, _ in rows)
+    return [
+        f"{what:11}  {number:>{width}} {unit}".rstrip() for what, number, unit in rows
+    ]
+
+
+_REASON = {
+    "length": "--max-new-tokens",
+    "stop": "--stop",
+    "end_of_text": "the model's end of text",
+    "context": "the end of the context",
+}

@@ -1,0 +1,256 @@
+"""Text from a prompt: forward, sample the last row, append, and again.
+
+`sampled_ids` is that loop, and it never ends by itself. Around it stand the limits
+(the number of new tokens, the context, end-of-text, stop strings) and the way back
+from ids to text, which shows whole characters alone.
+
+Source: Radford et al. 2019, section 2; openai/gpt-2, `src/sample.py` (the loop).
+"""
+
+import math
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gpt2hw.config import GPT2Config
+from gpt2hw.doors import checked, no_type_check
+from gpt2hw.request import (
+    FinishReason,
+    Overflow,
+    checked_limit,
+    checked_prompt,
+    checked_stops,
+)
+from gpt2hw.sampling import Sampler
+from gpt2hw.stop_strings import TextUntilStop
+from gpt2hw.tokenizer import Tokenizer
+
+Choose = Callable[[Float[Tensor, " n_vocab"]], int]
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """What the loop needs of a model. GPT2 has it, and so may a model of your own.
+
+    >>> class AfterEachComesTheNext:
+    ...     config = GPT2Config(n_vocab=257)
+    ...     def new_cache(self):
+    ...         return []
+    ...     def __call__(self, ids, cache=None):
+    ...         if cache is not None:
+    ...             cache.extend(ids)
+    ...         return torch.eye(257).roll(1, 1)[torch.tensor(ids)]  # [n_seq, n_vocab]
+    >>> generate(AfterEachComesTheNext(), Tokenizer([]), "a", max_new_tokens=5).text
+    'bcdef'
+    """
+
+    @property
+    def config(self) -> GPT2Config:
+        """Its shape; n_vocab and n_ctx are read."""
+
+    def new_cache(self) -> Any:
+        """A cache, whose length is the number of ids that it has seen."""
+
+    def __call__(
+        self, ids: Sequence[int], cache: Any = None
+    ) -> Float[Tensor, "n_seq n_vocab"]:
+        """A row of logits for each id; with a cache, the ids follow those in it."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What was generated, and why it ended.
+
+    `text` is the new text alone; `prompt` and `prompt_ids` are what it follows; `ids`
+    are all ids that were sampled, with end-of-text and those of a stop string.
+    `finish_reason`: "end_of_text" (the model ended the text), "stop" (a stop string
+    was written), "length" (max_new_tokens is reached) or "context" (it is full); where
+    more than one holds after the same id, the first of them in this order.
+
+    >>> Completion(" time", "Once upon a", [7454, 2402, 257], [640], "length").text
+    ' time'
+    """
+
+    text: str
+    prompt: str
+    prompt_ids: list[int]
+    ids: list[int]
+    finish_reason: FinishReason
+
+
+def next_logits(
+    model: LanguageModel, ids: Sequence[int], cache: Sized
+) -> Float[Tensor, " n_vocab"]:
+    """The row of logits for the id that comes after `ids`.
+
+    The model is given what its cache has not seen yet. Once the ids are more than
+    n_ctx, the last n_ctx are computed anew each time: when the window slides, every
+    token's position changes, and what the cache holds is no longer right.
+
+    >>> from gpt2hw import GPT2
+    >>> model = GPT2.random(
+    ...     GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
+    >>> cache = model.new_cache()
+    >>> next_logits(model, [3, 1, 4], cache).shape, len(cache)
+    (torch.Size([7]), 3)
+    """
+    n_ctx = model.config.n_ctx
+    if len(ids) > n_ctx:
+        return model(ids[-n_ctx:])[-1]
+    return model(ids[len(cache) :], cache)[-1]  # [n_seq, n_vocab] -> [n_vocab]
+
+
+def mask_unknown_ids(
+    logits: Float[Tensor, " n_vocab"], n_known: int
+) -> Float[Tensor, " n_vocab"]:
+    """-inf from id n_known on: a model may have more rows than its tokenizer tokens.
+
+    >>> mask_unknown_ids(torch.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 2., -inf])
+    """
+    ids = torch.arange(len(logits), device=logits.device)
+    return logits.masked_fill(ids >= n_known, -math.inf)
+
+
+def sampled_ids(
+    model: LanguageModel, ids: Sequence[int], choose: Choose, n_known: int
+) -> Iterator[int]:
+    """New ids without end, each chosen from the logits that all ids before it give.
+
+    >>> from gpt2hw import GPT2
+    >>> model = GPT2.random(
+    ...     GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
+    >>> always_five = lambda logits: 5
+    >>> list(islice(sampled_ids(model, [3, 1, 4], always_five, n_known=7), 4))
+    [5, 5, 5, 5]
+    """
+    ids = list(ids)
+    cache = model.new_cache()
+    while True:
+        logits = next_logits(model, ids, cache)
+        new_id = int(choose(mask_unknown_ids(logits, n_known)))
+        ids.append(new_id)
+        yield new_id
+
+
+@no_type_check
+def stream(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    prompt: str | list[int],
+    *,
+    max_new_tokens: int = 50,
+    sampler: Sampler | Choose | None = None,
+    stop: str | Iterable[str] = (),
+    overflow: Overflow = "error",
+) -> Generator[str, None, Completion]:
+    """Yields the new text piece by piece, then returns the Completion.
+
+    Pieces are whole characters, never empty, and their join is the Completion's text.
+    The arguments are those of `generate` and are checked at the call, before the first
+    piece is asked for: it raises what `generate` raises. The Completion is the value
+    of `yield from stream(...)`, or of the StopIteration that ends the pieces.
+
+    >>> from gpt2hw import GPT2
+    >>> model = GPT2.random(
+    ...     GPT2Config(n_vocab=257, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
+    >>> bytes_of_a_snowman = iter([158, 246, 225])
+    >>> choose = lambda logits: next(bytes_of_a_snowman)
+    >>> list(stream(model, Tokenizer([]), "It is ", max_new_tokens=3, sampler=choose))
+    ['☃']
+    """
+    text, ids = checked_prompt(prompt, tokenizer, model.config.n_vocab)
+    n_new, at_limit = checked_limit(
+        len(ids), max_new_tokens, model.config.n_ctx, overflow
+    )
+    gate = TextUntilStop(checked_stops(stop))
+    choose = Sampler.greedy() if sampler is None else sampler
+    checked("sampler", choose, object, _chooses, "a Sampler or None")
+    new_ids = islice(sampled_ids(model, ids, choose, tokenizer.n_vocab), n_new)
+    start = Completion("", text, ids, [], at_limit)
+    return _written(start, tokenizer, new_ids, gate)
+
+
+@no_type_check
+def generate(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    prompt: str | list[int],
+    *,
+    max_new_tokens: int = 50,
+    sampler: Sampler | Choose | None = None,
+    stop: str | Iterable[str] = (),
+    overflow: Overflow = "error",
+) -> Completion:
+    """Continues a prompt by at most `max_new_tokens` ids.
+
+    prompt: a text, or ids; an empty one stands for end-of-text, after which documents
+    begin. sampler: None is greedy; it may also be any function from a row of logits to
+    an id. stop: one string or more; the text is cut before the first that appears in
+    it (in the prompt they are not looked for). overflow: what to do where the context
+    is too short: "error", "stop" (then the finish_reason is "context"), or "slide"
+    (forget the oldest ids and recompute, which is slow).
+
+    A prompt of n_ctx ids allows one new id, since the last id is never read. A
+    character that is unfinished at the end is one U+FFFD.
+
+    Raises ContextError, before anything is computed, for more than n_ctx positions;
+    ValueError, naming the argument, for one that is out of range; TokenizerError for a
+    text that cannot be encoded.
+
+    >>> from gpt2hw import GPT2
+    >>> model = GPT2.random(
+    ...     GPT2Config(n_vocab=257, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
+    >>> choose = lambda logits: 76
+    >>> done = generate(model, Tokenizer([]), "Hm", max_new_tokens=3, sampler=choose)
+    >>> done.text, done.ids, done.finish_reason
+    ('mmm', [76, 76, 76], 'length')
+    """
+    pieces = stream(
+        model,
+        tokenizer,
+        prompt,
+        max_new_tokens=max_new_tokens,
+        sampler=sampler,
+        stop=stop,
+        overflow=overflow,
+    )
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            done: Completion = end.value
+            return done
+
+
+def _chooses(sampler: object) -> bool:
+    return callable(sampler) and not isinstance(sampler, type)  # Sampler for Sampler()
+
+
+@no_type_check
+def _written(
+    start: Completion, tokenizer: Tokenizer, new_ids: Iterable[int], gate: TextUntilStop
+) -> Generator[str, None, Completion]:
+    """Turns ids into text as they come; ends early at end-of-text or a stop string."""
+    decoder = tokenizer.stream_decoder()
+    ids: list[int] = []
+    reason = start.finish_reason
+    for new_id in new_ids:
+        ids.append(new_id)
+        if new_id == tokenizer.eot_id:
+            reason = "end_of_text"
+            break
+        if piece := gate.push(decoder.push(new_id)):
+            yield piece
+        if gate.stopped:
+            break
+    if piece := gate.push(decoder.flush()) + gate.flush():
+        yield piece
+    if gate.stopped and reason != "end_of_text":
+        reason = "stop"
+    return replace(start, text=gate.text, ids=ids, finish_reason=reason)

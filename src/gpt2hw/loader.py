@@ -1,0 +1,137 @@
+"""From a folder to a model's parameters: config.json, then one tensor after another.
+
+Source of the layout: Hugging Face's `config.json` and `model.safetensors`
+(transformers, `models/gpt2/modeling_gpt2.py`).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from gpt2hw.attention import CausalSelfAttention
+from gpt2hw.block import MLP, LayerNorm, TransformerBlock
+from gpt2hw.config import GPT2Config
+from gpt2hw.errors import CheckpointError
+from gpt2hw.header import read_header
+from gpt2hw.layout import HEAD, check_names_and_shapes, is_buffer, strip_prefix
+from gpt2hw.linear import Linear
+from gpt2hw.model import Transformer
+from gpt2hw.safetensors import iter_tensors
+
+NamedTensors = Iterable[tuple[str, Tensor]]
+
+
+def read_config(folder: Path) -> GPT2Config:
+    """The config.json of a model folder; CheckpointError where it cannot be used."""
+    path = folder / "config.json"
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(f"{folder} has no config.json") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} cannot be read as JSON: {error}") from None
+    try:
+        return GPT2Config.from_dict(settings)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+
+
+def read_parameters(folder: Path, config: GPT2Config) -> Iterator[tuple[str, Tensor]]:
+    """Each parameter by its bare name, one at a time; buffers are not read.
+
+    Raises CheckpointError, before any tensor is read, where the tensors do not fit the
+    config, and SafetensorsError where the file is broken.
+    """
+    path = _weights_file(folder)
+    header = read_header(path)
+    try:
+        names = strip_prefix(header.tensors)
+        shapes = {bare: header.tensors[name].shape for bare, name in names.items()}
+        check_names_and_shapes(shapes, config)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+    wanted = {name: bare for bare, name in names.items() if not is_buffer(bare)}
+    for name, tensor in iter_tensors(path, header, wanted):
+        yield wanted[name], tensor
+
+
+def _weights_file(folder: Path) -> Path:
+    path = folder / "model.safetensors"
+    if path.exists():
+        return path
+    if (folder / "model.safetensors.index.json").exists():
+        raise CheckpointError(
+            f"{folder} holds its weights in several shards, which are not read here; "
+            "join them into one model.safetensors"
+        )
+    if any(folder.glob("pytorch_model*.bin")):
+        raise CheckpointError(
+            f"{folder} holds only pytorch_model.bin, a pickle, which can run code when "
+            "opened and is never loaded here; convert it to model.safetensors first"
+        )
+    raise CheckpointError(f"{folder} has no model.safetensors")
+
+
+def assemble(
+    config: GPT2Config, pairs: NamedTensors, device: torch.device
+) -> Transformer:
+    """Puts the parameters, made float32, into the places that their names say.
+
+    The names and shapes have been checked (`layout.check_names_and_shapes`). Raises
+    CheckpointError for integers, and for a stored head that differs from the wte to
+    which the config ties it.
+    """
+    p: dict[str, Tensor] = {}
+    for name, tensor in pairs:
+        if not tensor.is_floating_point():
+            raise CheckpointError(f"{name} holds {tensor.dtype}, not floating point")
+        p[name] = tensor.detach().to(device=device, dtype=torch.float32)
+        _share_tied_head(p, config)
+    return Transformer(
+        wte=p["wte.weight"],
+        wpe=p["wpe.weight"],
+        h=tuple(_block(p, f"h.{layer}", config) for layer in range(config.n_layer)),
+        ln_f=_norm(p, "ln_f", config),
+        lm_head=p.get(HEAD, p["wte.weight"]),
+    )
+
+
+def _share_tied_head(p: dict[str, Tensor], config: GPT2Config) -> None:
+    """A tied head that is stored all the same is dropped once it has been compared."""
+    head, wte = p.get(HEAD), p.get("wte.weight")
+    if not config.tie_word_embeddings or head is None or wte is None or head is wte:
+        return
+    if not torch.equal(head, wte):
+        raise CheckpointError(
+            f"{HEAD} differs from wte.weight, though the config ties them; if a head "
+            "of its own is meant, set tie_word_embeddings to false"
+        )
+    p[HEAD] = wte
+
+
+def _block(p: Mapping[str, Tensor], at: str, config: GPT2Config) -> TransformerBlock:
+    return TransformerBlock(
+        ln_1=_norm(p, f"{at}.ln_1", config),
+        attn=CausalSelfAttention(
+            c_attn=_linear(p, f"{at}.attn.c_attn"),
+            c_proj=_linear(p, f"{at}.attn.c_proj"),
+            n_head=config.n_head,
+        ),
+        ln_2=_norm(p, f"{at}.ln_2", config),
+        mlp=MLP(
+            c_fc=_linear(p, f"{at}.mlp.c_fc"), c_proj=_linear(p, f"{at}.mlp.c_proj")
+        ),
+    )
+
+
+def _linear(p: Mapping[str, Tensor], at: str) -> Linear:
+    return Linear(weight=p[f"{at}.weight"], bias=p[f"{at}.bias"])
+
+
+def _norm(p: Mapping[str, Tensor], at: str, config: GPT2Config) -> LayerNorm:
+    return LayerNorm(
+        weight=p[f"{at}.weight"], bias=p[f"{at}.bias"], eps=config.layer_norm_epsilon
+    )

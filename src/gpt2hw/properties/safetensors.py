@@ -1,0 +1,89 @@
+"""Rules of reading and writing tensors, and a strategy for tensors of any dtype."""
+# ruff: noqa: S101
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from gpt2hw.properties.header import NAMES, SHAPES
+from gpt2hw.safetensors import torch_dtype
+from gpt2hw.tensor_info import DTYPE_BYTES
+
+Read = Callable[[Path], dict[str, Tensor]]
+Write = Callable[[Path, Mapping[str, Tensor]], None]
+
+
+def bits(tensor: Tensor) -> bytes:
+    """The bytes of a tensor, row by row, so that NaN equals itself and -0 is not 0."""
+    return bytes(tensor.detach().contiguous().reshape(-1).view(torch.uint8).tolist())
+
+
+def round_trip_keeps_every_bit(
+    write: Write, read: Read, tensors: Mapping[str, Tensor], path: Path
+) -> None:
+    """What is read is what was written: names, dtypes, shapes, and all bits."""
+    write(path, tensors)
+    found = read(path)
+    assert found.keys() == tensors.keys(), "the names differ"
+    for name, tensor in tensors.items():
+        assert found[name].dtype == tensor.dtype, f"{name!r}: another dtype"
+        assert found[name].shape == tensor.shape, f"{name!r}: another shape"
+        assert bits(found[name]) == bits(tensor), f"{name!r}: other numbers"
+
+
+def order_of_writing_does_not_matter(
+    write: Write, tensors: Mapping[str, Tensor], path: Path
+) -> None:
+    """The same tensors, handed over in another order, make the same file."""
+    write(path, tensors)
+    once = path.read_bytes()
+    write(path, {name: tensors[name] for name in reversed(list(tensors))})
+    assert path.read_bytes() == once, "the file depends on the order of the dict"
+
+
+def tensors_are_independent(read: Read, path: Path) -> None:
+    """Each tensor can be written to, and no other tensor nor the file changes."""
+    before = path.read_bytes()
+    tensors = read(path)
+    kept = {name: bits(tensor) for name, tensor in tensors.items()}
+    for name, tensor in tensors.items():
+        flat = tensor.reshape(-1).view(torch.uint8)
+        flat.bitwise_xor_(1)
+        others = {n: bits(t) for n, t in tensors.items() if n != name}
+        assert others == {n: kept[n] for n in others}, f"{name!r} shares its memory"
+        flat.bitwise_xor_(1)
+    assert path.read_bytes() == before, "the file changed with the tensors"
+
+
+def _this_torch_has(name: str) -> bool:
+    try:
+        torch_dtype(name)
+    except ValueError:
+        return False
+    return True
+
+
+DTYPES = [name for name in DTYPE_BYTES if _this_torch_has(name)]
+
+
+@st.composite
+def tensors(draw: st.DrawFn) -> Tensor:
+    """A tensor of any dtype with any bits; now and then a transposed view."""
+    dtype, shape = draw(st.sampled_from(DTYPES)), draw(SHAPES)
+    n_bytes = DTYPE_BYTES[dtype] * torch.Size(shape).numel()
+    raw = torch.tensor(list(draw(st.binary(min_size=n_bytes, max_size=n_bytes))))
+    raw = raw.to(torch.uint8)
+    if dtype == "BOOL":
+        raw = raw % 2
+    tensor = raw.view(torch_dtype(dtype)).reshape(shape)
+    if draw(st.booleans()):
+        tensor = tensor.permute(tuple(reversed(range(tensor.ndim))))
+    return tensor
+
+
+NAMED_TENSORS = st.dictionaries(
+    NAMES.filter(lambda name: name != "__metadata__"), tensors(), max_size=5
+)

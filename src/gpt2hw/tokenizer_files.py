@@ -1,0 +1,61 @@
+"""Where a tokenizer's files lie: from a model's name or folder to two paths.
+
+Every published size of GPT-2 has one and the same tokenizer, so its merges come with
+this package, and the names of the published sizes need no download.
+"""
+
+import os
+import warnings
+from pathlib import Path
+
+from gpt2hw.config import PUBLISHED
+from gpt2hw.errors import TokenizerError
+from gpt2hw.hub import SHIPPED, find
+from gpt2hw.strict_json import parse_object
+
+GPT2_MERGES = SHIPPED / "gpt2" / "merges.txt"
+GPT2_N_VOCAB = PUBLISHED["gpt2"].n_vocab
+
+
+def find_files(name_or_folder: str | os.PathLike[str]) -> tuple[Path, Path | None]:
+    """The merges.txt and, where there is one, the vocab.json of a model.
+
+    A folder without merges.txt is taken to use GPT-2's if its config.json says that it
+    knows as many tokens, with a warning; else it is a TokenizerError. A model that is
+    not here is a CheckpointError.
+
+    >>> find_files("gpt2-xl")[1] is None
+    True
+    """
+    if os.fspath(name_or_folder) in PUBLISHED:
+        return GPT2_MERGES, None
+    folder = find(name_or_folder)
+    merges, vocab = folder / "merges.txt", folder / "vocab.json"
+    vocab_if_there = vocab if vocab.exists() else None
+    if merges.exists():
+        return merges, vocab_if_there
+    if _n_vocab(folder) != GPT2_N_VOCAB:
+        raise TokenizerError(
+            f"{folder} has no merges.txt, and its config.json does not speak of GPT-2's"
+            f" {GPT2_N_VOCAB} tokens: put the model's merges.txt (and vocab.json) there"
+        )
+    warnings.warn(
+        f"{folder} has no merges.txt: GPT-2's is used, as the model knows"
+        f" {GPT2_N_VOCAB} tokens",
+        stacklevel=3,
+    )
+    return GPT2_MERGES, vocab_if_there
+
+
+def _n_vocab(folder: Path) -> object:
+    """What config.json says of the vocabulary's size, None where it says nothing."""
+    try:
+        return parse_object((folder / "config.json").read_bytes()).get("vocab_size")
+    except (OSError, ValueError):
+        return None
+
+
+def are_gpt2s(merges_path: str | os.PathLike[str]) -> bool:
+    """Whether the merges in this file are GPT-2's, to the byte (line ends aside)."""
+    raw = Path(merges_path).read_bytes().replace(b"\r\n", b"\n")
+    return raw == GPT2_MERGES.read_bytes()

@@ -1,0 +1,73 @@
+"""Small models for the tests, and checkpoint folders by the safetensors library."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from gpt2hw import GPT2, GPT2Config
+from gpt2hw.layout import parameter_shapes
+
+SMALL = GPT2Config(n_vocab=37, n_ctx=16, n_embd=12, n_head=3, n_layer=2, n_inner=20)
+
+
+def random_tensors(
+    config: GPT2Config, seed: int = 0, deviation: float = 0.3
+) -> dict[str, Tensor]:
+    """Every parameter random, biases and norms too, so that none can be left out.
+
+    Weights of norms lie around 1. The deviation is far above the 0.02 of an untrained
+    model, under which attention and GELU are nearly flat and faults stay small.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    tensors = {}
+    for name, shape in parameter_shapes(config).items():
+        tensors[name] = torch.empty(shape).normal_(0, deviation, generator=generator)
+        if ".ln_" in f".{name}" and name.endswith("weight"):
+            tensors[name] += 1
+    return tensors
+
+
+def random_model(config: GPT2Config = SMALL, seed: int = 0) -> GPT2:
+    """A model of this shape whose parameters are all random."""
+    return GPT2.from_tensors(config, random_tensors(config, seed))
+
+
+def random_ids(config: GPT2Config, *shape: int, seed: int = 0) -> Tensor:
+    """Ids of this shape."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(config.n_vocab, shape, generator=generator)
+
+
+def settings_of(config: GPT2Config, **changes: Any) -> dict[str, Any]:
+    """A config.json in Hugging Face's keys; a change to None leaves the key out."""
+    settings = {
+        "model_type": "gpt2",
+        "architectures": ["GPT2LMHeadModel"],
+        "activation_function": "gelu_new",
+        "vocab_size": config.n_vocab,
+        "n_positions": config.n_ctx,
+        "n_ctx": config.n_ctx,
+        "n_embd": config.n_embd,
+        "n_head": config.n_head,
+        "n_layer": config.n_layer,
+        "n_inner": config.n_inner,
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+        "tie_word_embeddings": config.tie_word_embeddings,
+    } | changes
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+def write_folder(
+    folder: Path, config: GPT2Config, tensors: dict[str, Tensor], **changes: Any
+) -> Path:
+    """A checkpoint's folder: config.json (see settings_of) and model.safetensors."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(settings_of(config, **changes), indent=2)
+    (folder / "config.json").write_text(text, encoding="utf-8")
+    path = folder / "model.safetensors"
+    safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
+    return folder

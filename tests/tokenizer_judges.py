@@ -1,0 +1,38 @@
+"""The judges of the tokenizer: tiktoken and tokenizers, built from our merges.
+
+tiktoken's own getter fetches GPT-2's files from the network, so its Encoding is made
+here; the pattern is written out once more, so that a change of ours is noticed.
+"""
+
+import tiktoken
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers
+
+from gpt2hw.vocabulary import END_OF_TEXT, Pair, derive_vocabulary, unspell
+
+GPT2_PATTERN = (
+    r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
+)
+
+
+def tiktoken_encoding(merges: list[Pair]) -> tiktoken.Encoding:
+    """GPT-2's encoding by tiktoken: bytes, and their ranks, which are the ids."""
+    ids = derive_vocabulary(merges)
+    end = ids.pop(END_OF_TEXT)
+    return tiktoken.Encoding(
+        "gpt2-from-merges",
+        pat_str=GPT2_PATTERN,
+        mergeable_ranks={unspell(token): index for token, index in ids.items()},
+        special_tokens={END_OF_TEXT: end},
+    )
+
+
+def byte_level_bpe(
+    merges: list[Pair], vocab: dict[str, int] | None = None
+) -> tokenizers.Tokenizer:
+    """Hugging Face's byte-level BPE of these merges."""
+    vocab = derive_vocabulary(merges) if vocab is None else vocab
+    judge = tokenizers.Tokenizer(models.BPE(vocab=vocab, merges=merges))
+    judge.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    judge.decoder = decoders.ByteLevel()
+    return judge
