@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 from torch import Tensor, tensor
+from transformers.generation.logits_process import TopKLogitsWarper, TopPLogitsWarper
 
 from gpt2hw.properties import sampling as rules
 from gpt2hw.properties.sampling import distributions, logit_rows, survivors
@@ -55,11 +56,8 @@ def test_top_k_of_the_whole_vocabulary_or_more_keeps_all(k: int) -> None:
     )
 
 
-@pytest.mark.filterwarnings("default")
 @given(st.permutations(range(9)), st.integers(1, 9))
 def test_top_k_is_that_of_transformers_where_nothing_ties(order: list, k: int) -> None:
-    from transformers.generation.logits_process import TopKLogitsWarper
-
     row = tensor(order, dtype=torch.float32)
     theirs = TopKLogitsWarper(k)(torch.zeros(1, 1), row[None])[0]
     assert torch.equal(keep_top_k(row, k), theirs)
@@ -131,13 +129,10 @@ def test_the_nucleus_of_a_large_vocabulary_needs_float64() -> None:
     assert kept == list(range(math.ceil(p * n_vocab)))
 
 
-@pytest.mark.filterwarnings("default")
 @given(st.lists(st.floats(-8, 8, width=16), min_size=2, max_size=9, unique=True), PS)
 def test_top_p_is_that_of_transformers_away_from_the_border(
     logits: list[float], p: float
 ) -> None:
-    from transformers.generation.logits_process import TopPLogitsWarper
-
     row = tensor(logits)
     sums = row.double().softmax(-1).sort(descending=True).values.cumsum(-1)
     if float((sums - p).abs().min()) < 1e-6:

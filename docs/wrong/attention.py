@@ -5,7 +5,19 @@ from math import inf, sqrt
 import torch
 from torch import Tensor
 
-from gpt2hw.attention import attention_scores, causal_mask, softmax
+from gpt2hw import attention
+from gpt2hw.attention import (
+    CausalSelfAttention,
+    attention_scores,
+    causal_mask,
+    softmax,
+)
+from gpt2hw.linear import Linear
+from gpt2hw.properties import attention as rules
+from gpt2hw.properties import linear as linear_rules
+from gpt2hw.properties.drawn import normal
+from gpt2hw.properties.tracing import loud_model
+from wrong.entry import Entry, Piece, entry
 
 
 def softmax_without_maximum(x: Tensor) -> Tensor:
@@ -98,7 +110,137 @@ def attend_with_sums(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.exp(scores.masked_fill(~allowed, -inf)) @ v
 
 
-def project_keys_first(attn, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def project_keys_first(
+    attn: CausalSelfAttention, x: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """Takes the thirds in the order K, Q, V."""
-    q, k, v = attn.project(x)
-    return k, q, v
+    k, q, v = CausalSelfAttention.project(attn, x)
+    return q, k, v
+
+
+def linear_transposed(linear: Linear, x: Tensor) -> Tensor:
+    """torch.nn.Linear's way round, x @ W.T: it fits only where W is square."""
+    return x @ linear.weight.T + linear.bias
+
+
+# What catches them
+
+TABLE = normal(4, 4, seed=1, deviation=3)
+STREAM = normal(6, 12, seed=2, deviation=2)
+QKV = [normal(5, 4, seed=seed) for seed in (3, 4, 5)]
+
+
+def _thirds(project: Piece) -> None:
+    kind = type("Attention", (attention.CausalSelfAttention,), {"project": project})
+    parts = loud_model(n_layer=1).h[0].attn
+    rules.projections_are_contiguous_thirds(
+        kind(parts.c_attn, parts.c_proj, parts.n_head), STREAM
+    )
+
+
+def _heads_come_back(merge: Piece) -> None:
+    rules.merging_undoes_splitting(attention.split_heads, merge, STREAM, 3)
+
+
+def _low_scores_stay_causal(weights: Piece) -> None:
+    rules.no_weight_on_the_future(weights, TABLE - 20_000)
+
+
+STEP_4A = [
+    entry(
+        softmax_without_maximum,
+        attention.softmax,
+        rules.survives_huge_numbers,
+    ),
+    *(
+        entry(wrong, attention.softmax, rules.rows_sum_to_one, TABLE)
+        for wrong in (
+            softmax_over_queries,
+            softmax_over_everything,
+        )
+    ),
+    *(
+        entry(
+            wrong,
+            attention.attention_scores,
+            rules.scores_are_over_the_root_of_d_head,
+            64,
+        )
+        for wrong in (
+            scores_over_root_of_n_embd,
+            scores_without_scale,
+            scores_over_d_head,
+        )
+    ),
+    entry(
+        attend_with_sums,
+        attention.attend,
+        rules.outputs_lie_between_the_values,
+        *QKV,
+    ),
+]
+
+
+STEP_4B = [
+    entry(
+        mask_from_the_upper_left,
+        attention.causal_mask,
+        rules.mask_ends_in_the_lower_right_corner,
+        2,
+        5,
+    ),
+    entry(
+        mask_without_oneself,
+        attention.causal_mask,
+        rules.mask_ends_in_the_lower_right_corner,
+        3,
+        3,
+    ),
+    Entry(
+        weights_with_a_finite_mask,
+        attention.attention_weights,
+        rules.no_weight_on_the_future,
+        _low_scores_stay_causal,
+    ),
+    *(
+        entry(
+            wrong,
+            attention.attention_weights,
+            rules.no_weight_on_the_future,
+            TABLE,
+        )
+        for wrong in (
+            weights_masked_after_softmax,
+            weights_without_a_mask,
+        )
+    ),
+    *(
+        entry(
+            wrong,
+            attention.split_heads,
+            rules.split_heads_keeps_tokens_whole,
+            torch.arange(8.0).view(2, 4),
+            2,
+        )
+        for wrong in (heads_by_one_view, heads_interleaved)
+    ),
+    Entry(
+        merge_without_transpose,
+        attention.merge_heads,
+        rules.merging_undoes_splitting,
+        _heads_come_back,
+    ),
+    Entry(
+        project_keys_first,
+        attention.CausalSelfAttention.project,
+        rules.projections_are_contiguous_thirds,
+        _thirds,
+    ),
+    entry(
+        linear_transposed,
+        Linear.__call__,
+        linear_rules.rows_of_the_matrix_are_inputs,
+    ),
+]
+
+ENTRIES = [*STEP_4A, *STEP_4B]

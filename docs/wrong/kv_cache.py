@@ -1,13 +1,19 @@
 """Step 8: mistakes in the cache."""
 
+from typing import Any
+
+import torch
 from torch import Tensor
 
 from gpt2hw import GPT2, KVCache
 from gpt2hw.attention import attention_scores, merge_heads, softmax
 from gpt2hw.embeddings import embed
-from gpt2hw.kv_cache import cached_block
+from gpt2hw.kv_cache import cached_block, cached_forward
 from gpt2hw.model import unembed
+from gpt2hw.properties import kv_cache as rules
+from gpt2hw.properties.tracing import loud_model
 from wrong.attention import mask_from_the_upper_left
+from wrong.entry import Entry, Piece
 
 
 def cached_at_position_zero(model: GPT2, ids: Tensor, cache: KVCache) -> Tensor:
@@ -44,3 +50,33 @@ def _cached(model: GPT2, ids: Tensor, cache: KVCache, make_mask) -> Tensor:
         x = x + block.mlp(block.ln_2(x))
     cache.advance(batch, ids.shape[-1])
     return unembed(model.ln_f(x), model.lm_head)
+
+
+# What catches them
+
+LOUD = loud_model(n_layer=2)
+IDS = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6])
+
+
+def _same_as_without(forward: Piece, chunks: list[int]) -> None:
+    def call(model: GPT2, ids: torch.Tensor, cache: Any = None) -> torch.Tensor:
+        return model.forward(ids) if cache is None else forward(model, ids, cache)
+
+    kind = type("Cached", (GPT2,), {"__call__": call})
+    model = kind(**{name: getattr(LOUD, name) for name in GPT2.__dataclass_fields__})
+    rules.cache_equals_no_cache(model, IDS, chunks)
+
+
+ENTRIES = [
+    Entry(
+        wrong,
+        cached_forward,
+        rules.cache_equals_no_cache,
+        lambda forward, chunks=chunks: _same_as_without(forward, chunks),
+    )
+    for wrong, chunks in (
+        (cached_at_position_zero, [7, 1]),
+        (cached_with_the_wrong_corner, [5, 3]),
+        (cached_without_a_mask, [8]),
+    )
+]

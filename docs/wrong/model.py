@@ -1,10 +1,13 @@
 """Step 6: mistakes in the forward pass."""
 
+import torch
 from torch import Tensor
 
 from gpt2hw import GPT2
 from gpt2hw.embeddings import embed
 from gpt2hw.model import unembed
+from gpt2hw.properties.tracing import each_part_runs_once_and_in_order
+from wrong.entry import entry
 
 
 def forward_without_final_norm(model: GPT2, ids: Tensor) -> Tensor:
@@ -29,3 +32,18 @@ def forward_with_names_in_text_order(model: GPT2, ids: Tensor) -> Tensor:
     for index in sorted(range(len(model.h)), key=str):
         x = model.h[index](x)
     return unembed(model.ln_f(x), model.lm_head)
+
+
+# What catches them
+
+IDS = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6])
+
+
+ENTRIES = [
+    entry(wrong, GPT2.forward, each_part_runs_once_and_in_order, IDS)
+    for wrong in (
+        forward_without_final_norm,
+        forward_with_blocks_reversed,
+        forward_with_names_in_text_order,
+    )
+]

@@ -56,13 +56,22 @@ def _block_shapes(config: GPT2Config) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def count_parameters(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """How many trained numbers these tensors hold; buffers do not count.
+
+    >>> count_parameters({"h.0.ln_1.bias": (768,), "h.0.attn.bias": (1, 1, 1024, 1024)})
+    768
+    """
+    return sum(prod(shape) for name, shape in shapes.items() if not is_buffer(name))
+
+
 def n_parameters(config: GPT2Config) -> int:
-    """The number of trained numbers in a model of this shape.
+    """How many trained numbers a model of this shape has.
 
     >>> n_parameters(GPT2Config())
     124439808
     """
-    return sum(prod(shape) for shape in parameter_shapes(config).values())
+    return count_parameters(parameter_shapes(config))
 
 
 def is_buffer(name: str) -> bool:

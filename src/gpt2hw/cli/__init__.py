@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from gpt2hw.cli import console
 from gpt2hw.errors import GPT2HWError
@@ -79,15 +80,22 @@ def _failed(error: Exception) -> int:
     if console.is_closed_pipe(error):
         return 0
     if hasattr(error, "format_message"):  # typer's errors of usage have it
-        context = getattr(error, "ctx", None)
-        help_of = context.command_path if context else "gpt2hw"
-        console.say(f"gpt2hw: error: {error.format_message()} (see {help_of} --help)")
-        return int(getattr(error, "exit_code", 2))
+        console.say(f"gpt2hw: error: {_usage(error)}")
+        return 2
     message = _message(error)
     if message is None:
         raise error
     console.say(f"gpt2hw: error: {message}")
     return 1
+
+
+def _usage(error: Any) -> str:
+    """A wrong use of the command line, told by typer; and where to look."""
+    context = getattr(error, "ctx", None)
+    hint = f"see {context.command_path if context else 'gpt2hw'} --help"
+    if type(error).__name__ == "NoSuchOption":
+        hint += "; a text that begins with - stands after --"
+    return f"{error.format_message().rstrip('.')} ({hint})"
 
 
 def _message(error: Exception) -> str | None:

@@ -10,7 +10,7 @@ import typer
 from gpt2hw.cli.text import neutral
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.text import Text
 
     from gpt2hw.config import GPT2Config
     from gpt2hw.inspection import Report
@@ -85,37 +85,38 @@ def print_report(report: "Report", config: "GPT2Config | None") -> None:
 SHAPE = ("n_vocab", "n_ctx", "n_embd", "n_head", "n_layer", "n_inner")
 
 
-def _tensors(report: "Report") -> "Table":
+def _tensors(report: "Report") -> "Text":
+    """A line for each tensor; what does not count is dim, and says what it is."""
     from rich.text import Text
 
     from gpt2hw.cli.screen import table
 
-    made = table("tensor", "dtype", "shape", "numbers", "", right=("numbers",))
+    rows = []
     for row in report.rows:
         counts = row.kind == "parameter"
-        made.add_row(
-            Text(neutral(row.name)),
+        cells = (
+            neutral(row.name),
             row.dtype,
             str(list(row.shape)),
             f"{row.n_elements:,}",
-            "" if counts else row.kind,
-            style="" if counts else "dim",
         )
-    return made
+        kind = "" if counts else row.kind
+        rows.append([Text(c, "" if counts else "dim") for c in (*cells, kind)])
+    return table(("tensor", "dtype", "shape", "numbers", ""), rows, right=("numbers",))
 
 
-def _totals(report: "Report") -> "Table":
+def _totals(report: "Report") -> "Text":
     from gpt2hw.cli.screen import table
 
-    columns = ("tensors", "numbers", "bytes")
-    made = table("", *columns, right=columns)
     totals = {
         "parameters": report.total("parameter"),
         "buffers": report.total("buffer"),
         "tied head": report.total("tied head"),
     }
-    for title, total in totals.items():
-        if total.n_tensors or title != "tied head":
-            cells = (total.n_tensors, total.n_elements, total.n_bytes)
-            made.add_row(title, *(f"{cell:,}" for cell in cells))
-    return made
+    rows = [
+        (title, f"{t.n_tensors:,}", f"{t.n_elements:,}", f"{t.n_bytes:,}")
+        for title, t in totals.items()
+        if t.n_tensors or title != "tied head"
+    ]
+    columns = ("tensors", "numbers", "bytes")
+    return table(("", *columns), rows, right=columns)

@@ -4,17 +4,18 @@ Into a pipe or a file everything goes without colour, and each line whole, howev
 """
 
 import sys
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from gpt2hw.cli.text import neutral
 
 UNWRAPPED = 1_000_000  # columns
+GAP = "  "
 
 
 class _Console(Console):
@@ -23,7 +24,7 @@ class _Console(Console):
         raise  # it is called while the error is handled
 
 
-def screen() -> Console:
+def rich_console() -> Console:
     """Standard output as rich sees it; NO_COLOR, TERM and COLUMNS are heeded."""
     console = _Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
@@ -31,18 +32,11 @@ def screen() -> Console:
     return console
 
 
-def show(*parts: object) -> None:
-    """Prints texts and tables, one under the other."""
-    console = screen()
-    if console.is_terminal:
-        for part in parts:
-            console.print(part)
-        return
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part)
-    lines = captured.get().split("\n")
-    sys.stdout.write("\n".join(line.rstrip() for line in lines))
+def show(*parts: str | Text) -> None:
+    """Prints texts one under the other; a line that is too long is left to wrap."""
+    console = rich_console()
+    for part in parts:
+        console.print(part, soft_wrap=True)
 
 
 class Output:
@@ -80,7 +74,7 @@ class Output:
         if not self._is_terminal:
             sys.stdout.write(text)
         elif style:
-            screen().print(Text(neutral(text), style), end="", soft_wrap=True)
+            rich_console().print(Text(neutral(text), style), end="", soft_wrap=True)
         else:
             sys.stdout.write(neutral(text))
         sys.stdout.flush()
@@ -92,11 +86,32 @@ class Output:
             self.write("\n")
 
 
-def table(*headings: str, right: tuple[str, ...] = ()) -> Table:
-    """An empty table without lines; the columns in `right` are flush right."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in headings:
-        made.add_column(
-            heading, justify="right" if heading in right else "left", overflow="fold"
-        )
-    return made
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    right: Collection[str] = (),
+) -> Text:
+    """Rows in aligned columns; those whose headings are in `right` are flush right.
+
+    Where they are wider than the terminal, the first cell of each row stands alone and
+    the others below it.
+    """
+    lines = [[Text(heading, "dim") for heading in headings]]
+    lines += [[Text() + cell for cell in row] for row in rows]
+    widths = [
+        max(cell.cell_len for cell in column) for column in zip(*lines, strict=True)
+    ]
+    is_narrow = sum(widths) + len(GAP) * (len(widths) - 1) > rich_console().width
+    for line in lines:
+        for cell, width, heading in zip(line, widths, headings, strict=True):
+            cell.align("right" if heading in right else "left", width)
+    return Text("\n").join(_joined(line, is_narrow) for line in lines)
+
+
+def _joined(cells: Sequence[Text], is_narrow: bool) -> Text:
+    parts = [Text(GAP).join(cells)]
+    if is_narrow:
+        parts = [cells[0], Text(GAP) + Text(GAP).join(cells[1:])]
+    for part in parts:
+        part.rstrip()
+    return Text("\n").join(parts)

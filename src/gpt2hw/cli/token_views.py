@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from gpt2hw.cli.screen import screen, show, table
+from gpt2hw.cli.screen import rich_console, show, table
 from gpt2hw.cli.text import dotted, quoted
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _text_of(data: bytes) -> str | None:
 
 def print_tokens(tokens: Sequence[Token]) -> None:
     """Prints pieces above their ids on a terminal, else a line `id  "piece"` each."""
-    console = screen()
+    console = rich_console()
     if not console.is_terminal:
         width = max((len(str(token_id)) for token_id, _ in tokens), default=0)
         for token_id, data in tokens:
@@ -91,25 +91,22 @@ def _pair(pieces: Text, ids: Text) -> Text:
 
 def print_merges(steps: Sequence["Step"]) -> None:
     """Prints a table of the merges: rank, the token it makes, the parts after it."""
-    merges = table("rank", "makes", "parts", right=("rank",))
+    rows: list[tuple[str, str, Text]] = []
     for n, step in enumerate(steps):
-        if step.merged is None and n:
-            merges.add_row()
-        merges.add_row(
-            "" if step.rank is None else str(step.rank),
-            ""
-            if step.merged is None
-            else Text(dotted(step.merged, sys.stdout.encoding)),
-            _parts(step, steps[n - 1].parts),
-        )
-    show(merges, "")
+        if step.merged is None or step.rank is None:
+            rows += [("", "", Text())] * bool(n)
+            rows.append(("", "", _parts(step, ())))
+        else:
+            made = dotted(step.merged, sys.stdout.encoding)
+            rows.append((str(step.rank), made, _parts(step, steps[n - 1].parts)))
+    show(table(("rank", "makes", "parts"), rows, right=("rank",)), "")
 
 
 def _parts(step: "Step", before: tuple[bytes, ...]) -> Text:
-    """The parts with spaces between them, the one that is new in bold."""
+    """The parts with spaces between them; that which `before` did not have in bold."""
     parts = [Text(dotted(part, sys.stdout.encoding)) for part in step.parts]
-    if step.merged is not None:
-        # The first place where the parts differ from those before is the merge's.
-        place = next(i for i, part in enumerate(step.parts) if part != before[i])
+    pairs = enumerate(zip(step.parts, before, strict=False))
+    place = next((i for i, (part, old) in pairs if part != old), None)
+    if place is not None:
         parts[place].stylize("bold green")
     return Text(" ").join(parts)

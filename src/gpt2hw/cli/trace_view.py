@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
 from gpt2hw.attention import softmax
-from gpt2hw.cli.screen import screen, show, table
+from gpt2hw.cli.screen import rich_console, show, table
 from gpt2hw.cli.text import quoted
 from gpt2hw.generation import mask_unknown_ids
 from gpt2hw.tokenizer import Tokenizer
@@ -89,31 +88,31 @@ def print_trace(
 ) -> None:
     """Prints the tokens, a table of the values, and one of the next tokens."""
     encoding = sys.stdout.encoding
-    tokens = table("id", "token", right=("id",))
-    for token_id in ids:
-        tokens.add_row(
-            str(token_id), Text(quoted(tokenizer.token_bytes(token_id), encoding))
-        )
-    chances = table("next", "token", "id", right=("next", "id"))
-    for c in following:
-        chances.add_row(
-            f"{c.probability:.1%}", Text(quoted(c.token, encoding)), str(c.token_id)
-        )
-    show(tokens, "", _values(values), "", chances)
+    tokens = [
+        (str(token_id), quoted(tokenizer.token_bytes(token_id), encoding))
+        for token_id in ids
+    ]
+    chances = [
+        (f"{c.probability:.1%}", str(c.token_id), quoted(c.token, encoding))
+        for c in following
+    ]
+    show(table(("id", "token"), tokens, right=("id",)), "", _values(values), "")
+    show(table(("next", "id", "token"), chances, right=("next", "id")))
 
 
-def _values(values: Mapping[str, Tensor]) -> Table:
+def _values(values: Mapping[str, Tensor]) -> Text:
     """Name, shape, mean and norm, and as many first numbers as there is room for."""
     found = {name: summary(value) for name, value in values.items()}
     rows = [
-        (name, str(s["shape"]), f"{s['mean']:.4f}", f"{s['norm']:.4f}")
+        [name, str(s["shape"]), f"{s['mean']:.4f}", f"{s['norm']:.4f}"]
         for name, s in found.items()
     ]
     taken = sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
-    n_first = max(0, min(N_FIRST, (screen().width - taken) // NUMBER))
-    heads = ("value", "shape", "mean", "norm", *(["first numbers"] if n_first else []))
-    made = table(*heads, right=("mean", "norm"))
-    for row in rows:
-        first = [f"{x:{NUMBER}.4f}" for x in found[row[0]]["first"][:n_first]]
-        made.add_row(*row, *(["".join(first)] if n_first else []))
-    return made
+    n_first = max(0, min(N_FIRST, (rich_console().width - taken) // NUMBER))
+    heads = ["value", "shape", "mean", "norm"]
+    if n_first:
+        heads.append("first numbers")
+        for row in rows:
+            first = found[row[0]]["first"][:n_first]
+            row.append("".join(f"{number:{NUMBER}.4f}" for number in first))
+    return table(heads, rows, right=("mean", "norm"))

@@ -1,7 +1,7 @@
 """What `gpt2hw generate` is made of: its settings, its output, its clock."""
 
+import os
 import re
-import secrets
 from collections.abc import Callable, Generator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ def sampler_settings(
         "temperature": TEMPERATURE if temperature is None else temperature,
         "top_k": top_k,
         "top_p": TOP_P if top_p is None else top_p,
-        "seed": secrets.randbits(32) if seed is None else seed,
+        "seed": int.from_bytes(os.urandom(4), "big") if seed is None else seed,
     }
 
 

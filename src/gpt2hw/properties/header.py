@@ -43,6 +43,18 @@ def answers_or_refuses(read: Callable[[Path], object], path: Path) -> bool:
     return refusal is None
 
 
+def refuses(read: Callable[[Path], object], path: Path, why: str) -> None:
+    """A file with this fault is not read, but refused by a ValueError.
+
+    A fault that is read all the same gives numbers that nobody wrote.
+    """
+    try:
+        read(path)
+    except ValueError:
+        return
+    raise AssertionError(f"a file was read although {why}")
+
+
 def file_bytes(header: Any, data: bytes = b"") -> bytes:
     """A file with this header (bytes as they are, anything else as JSON) and data."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()

@@ -8,7 +8,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gpt2hw.properties.header import NAMES, SHAPES
+from gpt2hw.properties.header import NAMES, SHAPES, file_bytes
 from gpt2hw.safetensors import torch_dtype
 from gpt2hw.tensor_info import DTYPE_BYTES
 
@@ -56,6 +56,18 @@ def tensors_are_independent(read: Read, path: Path) -> None:
         assert others == {n: kept[n] for n in others}, f"{name!r} shares its memory"
         flat.bitwise_xor_(1)
     assert path.read_bytes() == before, "the file changed with the tensors"
+
+
+def bfloat16_is_the_upper_half_of_float32(read: Read, path: Path) -> None:
+    """1 and -2 in bfloat16, 0x3f80 and 0xc000, are read as 1 and -2.
+
+    `path` is where the file may be written. float16 has as many bits, but other ones
+    for the exponent: read as such they are 1.875 and -2.
+    """
+    header = {"x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}
+    path.write_bytes(file_bytes(header, b"\x80\x3f\x00\xc0"))
+    found = read(path)["x"].float().tolist()
+    assert found == [1.0, -2.0], f"1 and -2 in bfloat16 were read as {found}"
 
 
 def _this_torch_has(name: str) -> bool:

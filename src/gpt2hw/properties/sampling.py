@@ -89,6 +89,18 @@ def temperature_keeps_the_order(
     assert bool((scaled[:-1] >= scaled[1:]).all()), "the order of the tokens changed"
 
 
+def temperature_comes_before_the_nucleus(
+    filter_both: Callable[[Tensor, float, float], Tensor],
+) -> None:
+    """Logits 3, 2, 1 at temperature 0.5 and top-p 0.8 leave one token, not two.
+
+    Cooled, the first has 0.867 of the mass and is the nucleus alone; filtered before
+    cooling it has 0.665, and the second, which crosses 0.8, stays too.
+    """
+    kept = survivors(filter_both(torch.tensor([3.0, 2.0, 1.0]), 0.5, 0.8))
+    assert kept == [0], f"tokens {kept} survive, expected [0]: temperature comes first"
+
+
 def never_draws_the_impossible(
     draw: Callable[[Tensor, float], int], probabilities: Tensor, u: float
 ) -> None:

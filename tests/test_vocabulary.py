@@ -1,0 +1,332 @@
+"""Step 2's files: merges.txt and vocab.json, whole and broken."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpt2hw import Tokenizer, TokenizerError, vocabulary
+from gpt2hw.tokenizer_files import GPT2_MERGES, find_files
+from gpt2hw.vocabulary import (
+    BYTE_TO_CHAR,
+    derive_vocabulary,
+    made_tokens,
+    read_merges,
+    read_vocabulary,
+    spell,
+    unspell,
+)
+
+MERGES = [("t", "h"), ("th", "e")]
+LINES = "#version: 0.2\nt h\nth e\n"
+
+
+def merges_file(folder: Path, content: str | bytes) -> Path:
+    path = folder / "merges.txt"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def files(folder: Path, vocab: object, merges: str = LINES) -> tuple[Path, Path]:
+    """A merges.txt and a vocab.json; `vocab` is JSON text or what becomes it."""
+    path = folder / "vocab.json"
+    text = vocab if isinstance(vocab, str) else json.dumps(vocab)
+    path.write_text(text, encoding="utf-8")
+    return merges_file(folder, merges), path
+
+
+def test_the_vocabulary_that_follows_from_gpt2s_merges_is_openais() -> None:
+    """The digest is that of OpenAI's encoder.json."""
+    text = json.dumps(derive_vocabulary(read_merges(GPT2_MERGES)))
+    assert hashlib.sha256(text.encode()).hexdigest() == (
+        "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783"
+    )
+
+
+def test_the_merges_that_ship_are_openais() -> None:
+    assert hashlib.sha256(GPT2_MERGES.read_bytes()).hexdigest() == (
+        "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5"
+    )
+    assert len(read_merges(GPT2_MERGES)) == 50_000
+
+
+def test_the_merges_carry_their_licence() -> None:
+    notice = (GPT2_MERGES.parent / "NOTICE").read_text(encoding="utf-8")
+    assert "Software Copyright (c) 2019 OpenAI" in notice
+    assert "this permission notice shall be included\nin all copies" in notice
+
+
+@pytest.mark.parametrize(
+    ("byte", "index"),
+    [
+        *((0x21, 0), (0x7E, 93), (0xA1, 94), (0xFF, 187), (0x00, 188)),
+        *((0x0A, 198), (0x20, 220), (0x7F, 221), (0xAD, 255)),
+    ],
+)
+def test_single_bytes_have_the_ids_of_openais_order(byte: int, index: int) -> None:
+    vocab = derive_vocabulary([])
+    assert vocab[BYTE_TO_CHAR[byte]] == index
+
+
+@given(st.binary())
+def test_spelling_and_reading_a_spelling_are_inverse(data: bytes) -> None:
+    assert unspell(spell(data)) == data
+    assert spell(data).isprintable()
+
+
+def test_the_tiny_vocabulary_follows_from_its_merges() -> None:
+    merges_path, vocab_path = find_files("tiny")
+    assert vocab_path is not None
+    assert read_vocabulary(vocab_path) == derive_vocabulary(read_merges(merges_path))
+
+
+# merges.txt
+
+
+def test_only_a_version_in_the_first_line_is_passed_over(tmp_path: Path) -> None:
+    content = "#version: 0.2\n# #\n## ##\n#version x\n"
+    pairs = [("#", "#"), ("##", "##"), ("#version", "x")]
+    assert read_merges(merges_file(tmp_path, content)) == pairs
+
+
+def test_a_version_line_may_be_absent(tmp_path: Path) -> None:
+    assert read_merges(merges_file(tmp_path, "# #\nt h\n")) == [("#", "#"), ("t", "h")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(LINES, LINES.rstrip(), LINES + "\n", LINES.replace("\n", "\r\n")),
+        *("\ufeff" + LINES, LINES.replace("\n", "\r\n") + "\r\n"),
+    ],
+    ids=["plain", "no last LF", "blank line", "CR LF", "BOM", "CR LF, blank line"],
+)
+def test_line_ends_and_byte_order_mark_do_not_matter(tmp_path, content: str) -> None:
+    assert read_merges(merges_file(tmp_path, content)) == MERGES
+
+
+def test_gpt2s_merges_with_crlf_are_gpt2s(tmp_path: Path) -> None:
+    crlf = GPT2_MERGES.read_bytes().replace(b"\n", b"\r\n")
+    assert read_merges(merges_file(tmp_path, crlf)) == read_merges(GPT2_MERGES)
+
+
+@pytest.mark.parametrize("line", ["a b c", "a", "a ", " a", "a  b", "", " ", "a\tb"])
+def test_a_line_that_is_no_merge_is_named(tmp_path: Path, line: str) -> None:
+    path = merges_file(tmp_path, f"#version: 0.2\nt h\n{line}\nth e\n")
+    with pytest.raises(TokenizerError, match=r"merges\.txt, line 3: .*two tokens"):
+        read_merges(path)
+
+
+def test_a_merge_that_stands_twice_is_named_with_both_lines(tmp_path: Path) -> None:
+    path = merges_file(tmp_path, "t h\nth e\nt h\n")
+    with pytest.raises(TokenizerError, match=r"line 3: .*'t h'.* in line 1"):
+        read_merges(path)
+
+
+def test_two_merges_that_make_one_token_need_a_vocabulary(tmp_path: Path) -> None:
+    content = "a a\naa a\na aa\n"
+    with pytest.raises(TokenizerError, match=r"merges\.txt: .*'aaa'.*vocab\.json"):
+        Tokenizer.from_files(merges_file(tmp_path, content))
+    tokens = [*BYTE_TO_CHAR.values(), "aa", "aaa"]
+    vocab = {token: index for index, token in enumerate(tokens)}
+    assert Tokenizer.from_files(*files(tmp_path, vocab, content)).encode("aaa") == [257]
+
+
+@pytest.mark.parametrize("line", ["th x", "的 a", "a\u0085 b"])
+def test_a_merge_of_what_no_merge_makes_is_refused(tmp_path: Path, line: str) -> None:
+    with pytest.raises(TokenizerError, match=r"merges\.txt: the .*not in the vocab"):
+        Tokenizer.from_files(merges_file(tmp_path, f"#version: 0.2\n{line}\n"))
+
+
+def test_without_merges_each_byte_is_a_token(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_files(merges_file(tmp_path, "#version: 0.2\n"))
+    assert tokenizer.decode_bytes(tokenizer.encode("é!")) == "é!".encode()
+    assert len(tokenizer.encode("é!")) == 3
+
+
+@pytest.mark.parametrize("read", [read_merges, read_vocabulary])
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "empty"),
+        (b"<!DOCTYPE html><html lang=en>", "HTML page"),
+        (b"\n  <html><head>", "HTML page"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
+        (b'{"a": 0, \x81', "not UTF-8 at byte 9"),
+    ],
+)
+def test_a_file_that_is_something_else_is_named_as_such(
+    tmp_path: Path, read, content: bytes, what: str
+) -> None:
+    path = merges_file(tmp_path, content)
+    with pytest.raises(TokenizerError, match=rf"merges\.txt.*{what}"):
+        read(path)
+
+
+@pytest.mark.parametrize("read", [read_merges, read_vocabulary])
+def test_a_file_far_too_large_is_refused_unread(tmp_path, monkeypatch, read) -> None:
+    monkeypatch.setattr(vocabulary, "MAX_FILE_BYTES", 1000)
+    with pytest.raises(TokenizerError, match=r"merges\.txt is larger than 1000 bytes"):
+        read(merges_file(tmp_path, b"\xff" * 1001))
+
+
+@pytest.mark.parametrize("read", [read_merges, read_vocabulary])
+@pytest.mark.parametrize("place", ["absent.txt", ".", "absent/merges.txt", "a\0b"])
+def test_a_file_that_is_not_there_is_a_tokenizer_error(tmp_path, read, place) -> None:
+    with pytest.raises(TokenizerError, match="not there"):
+        read(tmp_path / place)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_make_the_readers_fail_otherwise(tmp_path_factory, data) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    for start in (b"", b"#version: 0.2\n", b'{"a": '):
+        path = merges_file(folder, start + data)
+        for read in (Tokenizer.from_files, lambda p: Tokenizer.from_files(p, p)):
+            try:
+                read(path)
+            except TokenizerError as error:
+                assert "merges.txt" in str(error)  # noqa: PT017
+
+
+# vocab.json
+
+
+def test_a_vocabulary_gives_the_ids_whatever_their_order(tmp_path: Path) -> None:
+    tokens = ["the", "th", *BYTE_TO_CHAR.values(), "<|endoftext|>", "<a b>"]
+    shuffled = {token: index for index, token in reversed([*enumerate(tokens)])}
+    tokenizer = Tokenizer.from_files(*files(tmp_path, shuffled))
+    assert tokenizer.encode("thethe") == [0, 0]
+    assert tokenizer.n_vocab == 260
+    assert tokenizer.eot_id == 258
+    assert tokenizer.decode([0, 1, 259, 258]) == "theth<a b><|endoftext|>"
+
+
+def test_a_token_that_no_merge_makes_is_decoded_and_never_encoded(tmp_path) -> None:
+    vocab = {**derive_vocabulary(MERGES), "hello": 259}
+    tokenizer = Tokenizer.from_files(*files(tmp_path, vocab))
+    assert tokenizer.decode([259]) == "hello"
+    assert 259 not in tokenizer.encode("hello")
+
+
+def test_gpt2s_merges_with_a_further_token_do_not_make_it_either(tmp_path) -> None:
+    lines = GPT2_MERGES.read_text(encoding="utf-8")
+    vocab = derive_vocabulary(read_merges(GPT2_MERGES))
+    vocab["tokenization"] = len(vocab)
+    tokenizer = Tokenizer.from_files(*files(tmp_path, vocab, lines))
+    assert tokenizer.encode("tokenization") == [30001, 1634]
+    assert tokenizer.decode([50257]) == "tokenization"
+
+
+def test_a_byte_order_mark_before_a_vocabulary_does_not_matter(tmp_path: Path) -> None:
+    text = "\ufeff" + json.dumps(derive_vocabulary(MERGES))
+    assert Tokenizer.from_files(*files(tmp_path, text)).encode("the") == [257]
+
+
+@pytest.mark.parametrize("missing", ["th", "the", "t", "Ġ", "Ā"])
+def test_a_vocabulary_that_lacks_a_token_is_refused_by_its_name(
+    tmp_path: Path, missing: str
+) -> None:
+    tokens = [t for t in made_tokens(MERGES) if t != missing]
+    vocab = {token: index for index, token in enumerate(tokens)}
+    with pytest.raises(TokenizerError, match=rf"vocab\.json: .*'{missing}'"):
+        Tokenizer.from_files(*files(tmp_path, vocab))
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ('"x1": 7', "'x1' have one id, 7"),
+        ('"x1": 300', "no token has the id 259"),
+        ('"x1": -1', "the id of 'x1' .* not -1"),
+        ('"x1": 259.0', "the id of 'x1' .* not 259.0"),
+        ('"x1": true', "the id of 'x1' .* not True"),
+        ('"x1": null', "the id of 'x1' .* not None"),
+        ('"x1": "259"', "the id of 'x1' .* not '259'"),
+        ('"x1": [259]', r"the id of 'x1' .* not \[259\]"),
+        ('"x1": NaN', "NaN"),
+        ('"x1": 1e999', "too large"),
+        (f'"x1": {"9" * 5000}', "5000 digits"),
+        (f'"x1": {"[" * 100_000}', "nested|depth"),
+        (r'"\ud800": 259', "surrogate"),
+        ('"a": 259', "'a' stands twice"),
+        ('"x1": 259,', "not JSON"),
+    ],
+    ids=lambda value: str(value)[:16],
+)
+def test_a_vocabulary_with_a_bad_entry_is_refused(tmp_path, more, what) -> None:
+    whole = json.dumps(derive_vocabulary(MERGES))
+    with pytest.raises(TokenizerError, match=rf"vocab\.json: .*{what}"):
+        Tokenizer.from_files(*files(tmp_path, f"{whole[:-1]}, {more}}}"))
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '"a"', "null", "not JSON", "{", "{}x"])
+def test_a_vocabulary_that_is_no_object_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(TokenizerError, match=r"vocab\.json: .*JSON"):
+        Tokenizer.from_files(*files(tmp_path, text))
+
+
+def test_a_vocabulary_without_end_of_text_has_no_such_id(tmp_path: Path) -> None:
+    vocab = {token: index for index, token in enumerate(made_tokens(MERGES))}
+    tokenizer = Tokenizer.from_files(*files(tmp_path, vocab))
+    assert tokenizer.eot_id is None
+    text = "<|endoftext|>"
+    assert tokenizer.encode(text, allow_special=True) == tokenizer.encode(text)
+
+
+# From names and folders to files
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "distilgpt2"]
+)
+def test_gpt2s_tokenizer_needs_no_weights_and_no_network(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HOME", "USERPROFILE", "HF_HOME", "GPT2HW_CACHE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert Tokenizer.from_pretrained(name).encode("Hello world") == [15496, 995]
+
+
+def test_tiny_is_the_default() -> None:
+    tiny, named = Tokenizer.from_pretrained(), Tokenizer.from_pretrained("tiny")
+    assert tiny.n_vocab == named.n_vocab == 2048
+    assert tiny.encode("Once upon a time") == named.encode("Once upon a time")
+
+
+def test_a_folder_without_vocabulary_derives_it(tmp_path: Path) -> None:
+    merges_file(tmp_path, LINES)
+    assert Tokenizer.from_pretrained(tmp_path).encode("the") == [257]
+
+
+def test_a_folder_with_a_vocabulary_uses_it(tmp_path: Path) -> None:
+    tokens = ["the", "th", *BYTE_TO_CHAR.values()]
+    files(tmp_path, {token: index for index, token in enumerate(tokens)})
+    assert Tokenizer.from_pretrained(str(tmp_path)).encode("the") == [0]
+
+
+def config(folder: Path, text: str) -> None:
+    (folder / "config.json").write_text(text, encoding="utf-8")
+
+
+def test_a_folder_of_gpt2s_size_without_merges_uses_gpt2s_and_says_so(tmp_path) -> None:
+    config(tmp_path, '{"vocab_size": 50257}')
+    with pytest.warns(UserWarning, match=r"no merges\.txt: GPT-2's is used"):
+        tokenizer = Tokenizer.from_pretrained(tmp_path)
+    assert tokenizer.encode("Hello world") == [15496, 995]
+
+
+@pytest.mark.parametrize("text", ['{"vocab_size": 50258}', "{}", "", "[50257]"])
+def test_a_folder_of_another_size_without_merges_is_refused(tmp_path, text) -> None:
+    config(tmp_path, text)
+    with pytest.raises(TokenizerError, match=r"has no merges\.txt"):
+        Tokenizer.from_pretrained(tmp_path)
+
+
+def test_a_folder_with_nothing_in_it_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TokenizerError, match=r"has no merges\.txt"):
+        Tokenizer.from_pretrained(tmp_path)
