@@ -2,6 +2,7 @@
 
     nox                                    lint, types, tests, golden
     nox -s tests -- tests/test_attention.py -k softmax
+    nox -s mutants                         the classic mistakes: each must be caught
     nox -s bench                           the bars on time and memory; never in CI
 
 Each session has an environment of its own under `.nox/`, which later runs use again.
@@ -56,6 +57,13 @@ def golden(session: nox.Session) -> None:
     """The tiny model's outputs as they are on file, and GPT-2's published ones."""
     session.install(".[properties]", *group("test"))
     session.run("pytest", "tests/golden", *session.posargs)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Each mistake of docs/wrong in its right piece's place, and who catches it."""
+    session.install(".[properties]")
+    session.run("python", "-m", "wrong.catalogue", env={"PYTHONPATH": "docs"})
 
 
 @nox.session

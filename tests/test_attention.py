@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +22,7 @@ from gpt2hw.attention import (
 )
 from gpt2hw.linear import Linear
 from gpt2hw.properties import attention as rules
+from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.drawn import SEEDS, batch_shapes, normal, rows
 
 quickly = settings(deadline=None, max_examples=40)
@@ -131,7 +132,7 @@ def test_attend_equals_torchs_attention_under_the_same_mask(qkv):
     q, k, v = qkv
     mask = causal_mask(q.shape[-2], k.shape[-2])
     expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    torch.testing.assert_close(attend(q, k, v), expected, atol=1e-5, rtol=1e-4)
+    agree(attend(q, k, v), expected, within=1e-5)
 
 
 @given(heads(), st.randoms(use_true_random=False))

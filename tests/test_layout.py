@@ -1,5 +1,7 @@
 """The names and shapes of a checkpoint, and what is said where they do not fit."""
 
+from math import prod
+
 import pytest
 
 from checkpoints import SMALL
@@ -11,6 +13,10 @@ from gpt2hw.layout import (
     n_parameters,
     parameter_shapes,
     strip_prefix,
+)
+from gpt2hw.properties.layout import (
+    gpt2_has_124439808_parameters,
+    masks_alone_are_buffers,
 )
 
 COUNTS = {
@@ -68,8 +74,11 @@ def test_stored_masks_are_told_from_parameters(name, expected):
     assert is_buffer(name) is expected
 
 
-def test_no_parameter_is_taken_for_a_buffer():
-    assert not any(map(is_buffer, parameter_shapes(GPT2Config())))
+def test_masks_alone_are_buffers_and_not_counted():
+    masks_alone_are_buffers(is_buffer)
+    gpt2_has_124439808_parameters(
+        lambda shapes: sum(prod(s) for n, s in shapes.items() if not is_buffer(n))
+    )
 
 
 # --- the prefix ---

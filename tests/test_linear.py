@@ -2,18 +2,16 @@
 
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812 -- its usual name
+import torch.nn.functional as F
 from transformers.pytorch_utils import Conv1D
 
 from gpt2hw.linear import Linear
 from gpt2hw.properties.drawn import normal
+from gpt2hw.properties.linear import rows_of_the_matrix_are_inputs
 
 
 def test_the_matrix_stands_right_of_x_and_is_not_transposed():
-    linear = Linear(
-        weight=torch.tensor([[1.0, 2.0], [3.0, 4.0]]), bias=torch.tensor([0.0, 10.0])
-    )
-    assert linear(torch.tensor([1.0, 0.0])).tolist() == [1.0, 12.0]  # x W.T: [1, 13]
+    rows_of_the_matrix_are_inputs(Linear.__call__)
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (2, 3)])

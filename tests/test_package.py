@@ -67,12 +67,12 @@ def installed(
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The files below a folder, by their names in it."""
-    found = (path for path in folder.rglob("*") if path.is_file())
+    """The files below a folder, by their names in it; caches are passed over."""
+    found = {p.relative_to(folder): p for p in folder.rglob("*") if p.is_file()}
     return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in found
-        if path.suffix != ".pyc"
+        name.as_posix(): path.read_bytes()
+        for name, path in found.items()
+        if name.suffix != ".pyc" and not any(part[0] == "." for part in name.parts)
     }
 
 

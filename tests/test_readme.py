@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpt2hw import GPT2Config
+from test_house import HOUSE
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -77,3 +78,10 @@ def test_the_picture_has_the_heads_and_blocks_of_both_models() -> None:
     for config in (GPT2Config.from_dict(TINY), GPT2Config()):
         assert f" {config.n_head} heads of {config.d_head}" in README
         assert re.search(rf" × {config.n_layer}\s", README)
+
+
+def test_the_rooms_are_listed_in_the_order_of_their_imports() -> None:
+    plan = next(block for block in blocks("text") if block.startswith("src/gpt2hw/"))
+    listed = [re.split(" {3,}", line.strip())[0] for line in plan.splitlines()]
+    rooms = [name for line in listed for name in line.split() if name in HOUSE]
+    assert rooms == [name for name in HOUSE if name != "__main__"]

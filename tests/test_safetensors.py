@@ -118,6 +118,11 @@ def test_a_scalar_is_a_tensor_without_axes(read):
     assert tensor.item() == 1.0
 
 
+def test_a_tensor_may_have_more_axes_than_torch_can_add_up(read):
+    for dtype, data in [("BOOL", b"\2"), ("F32", bytes(4))]:
+        assert read(one(dtype, [1] * 1000, data))["t"].numel() == 1
+
+
 @pytest.mark.parametrize("n_spaces", range(8))
 def test_data_may_begin_at_any_byte(read, path, n_spaces):
     numbers = torch.arange(5, dtype=torch.float64)

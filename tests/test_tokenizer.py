@@ -3,7 +3,7 @@
 import pickle
 import threading
 from collections.abc import Callable
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,39 +15,26 @@ from gpt2_ids import GPT2_IDS
 from gpt2hw import Tokenizer, TokenizerError
 from gpt2hw import tokenizer as room
 from gpt2hw.properties.tokenizer import (
-    cut_loses_nothing,
     ids_equal,
     nasty_texts,
     settled_characters,
-    stream_equals_decode,
-    stream_never_splits_a_character,
     text_survives,
 )
-from gpt2hw.splitting import SPLIT_PATTERN, split
-from gpt2hw.tokenizer_files import GPT2_MERGES, find_files
-from gpt2hw.vocabulary import derive_vocabulary, read_merges
-from tokenizer_judges import GPT2_PATTERN, byte_level_bpe, tiktoken_encoding
-
-MERGES = read_merges(GPT2_MERGES)
-GPT2 = Tokenizer.from_pretrained("gpt2")
-TINY = Tokenizer.from_pretrained("tiny")
-TIKTOKEN = tiktoken_encoding(MERGES)
-HUGGING_FACE = byte_level_bpe(MERGES)
-TINY_BY_HUGGING_FACE = byte_level_bpe(read_merges(find_files("tiny")[0]))
+from gpt2hw.splitting import SPLIT_PATTERN
+from gpt2hw.vocabulary import derive_vocabulary
+from tokenizer_judges import (
+    GPT2,
+    MERGES,
+    TIKTOKEN,
+    TINY,
+    TINY_BY_HUGGING_FACE,
+    ids_by_tiktoken,
+    ids_by_tokenizers,
+)
 
 BOTH = pytest.mark.parametrize("tokenizer", [GPT2, TINY], ids=["gpt2", "tiny"])
-gpt2_ids = st.lists(st.integers(0, GPT2.n_vocab - 1), max_size=30)
-
-
-def ids_by_tiktoken(text: str) -> list[int]:
-    return TIKTOKEN.encode_ordinary(text)
-
-
-def ids_by_tokenizers(text: str) -> list[int]:
-    return HUGGING_FACE.encode(text).ids
-
-
 JUDGES = pytest.mark.parametrize("judge", [ids_by_tiktoken, ids_by_tokenizers])
+gpt2_ids = st.lists(st.integers(0, GPT2.n_vocab - 1), max_size=30)
 
 
 # Text to ids
@@ -138,38 +125,6 @@ def test_a_run_of_carets_is_cut_into_fours() -> None:
     assert GPT2.encode("^" * 100_000) == [39397] * 25_000
 
 
-# Cutting
-
-
-def test_the_pattern_is_the_published_one() -> None:
-    assert SPLIT_PATTERN.pattern == GPT2_PATTERN
-
-
-@given(text=nasty_texts(), stretch=st.integers(1, 12))
-def test_a_text_cut_in_stretches_has_the_same_pieces(text: str, stretch: int) -> None:
-    cut_loses_nothing(lambda text: split(text, stretch), text)
-    assert [*chain.from_iterable(split(text, stretch))] == SPLIT_PATTERN.findall(text)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [
-        (regex.compile(GPT2_PATTERN, regex.IGNORECASE), "'Sam"),
-        (regex.compile(GPT2_PATTERN, regex.ASCII), "ça"),
-        (regex.compile(GPT2_PATTERN.replace(r"|\s+(?!\S)", "")), "a   b"),
-        (regex.compile(r"\S+|\s+"), "Hello world"),
-    ],
-    ids=["any case", "ASCII", "no look-ahead", "words and spaces"],
-)
-def test_the_ids_tell_a_wrong_pattern_though_the_text_comes_back(wrong, text) -> None:
-    def encode(text: str) -> list[int]:
-        return [i for piece in wrong.findall(text) for i in GPT2._encode_piece(piece)]
-
-    text_survives(encode, GPT2.decode, text)
-    with pytest.raises(AssertionError, match="the reference has"):
-        ids_equal(encode, ids_by_tiktoken, text)
-
-
 # The end-of-text mark
 
 
@@ -199,35 +154,6 @@ def test_marks_are_found_where_tiktoken_finds_them(parts: list[str]) -> None:
 @given(text=nasty_texts())
 def test_no_text_becomes_the_mark_by_itself(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.eot_id not in tokenizer.encode(text + "<|endoftext|>")
-
-
-# Texts that are none
-
-
-@pytest.mark.parametrize(
-    ("text", "position"),
-    [
-        *(("\udbc0", 0), ("a\ud83d b", 1), ("ab\udc80", 2), ("\udc4d\ud83d", 0)),
-        *(("👍\ud83d\ud83d\udc4d", 1), ("\ud83d\udc4d\udc4d", 2)),
-        ("<|endoftext|>" * 2 + "\ud83d", 26),
-    ],
-)
-@pytest.mark.parametrize("allow_special", [False, True])
-def test_a_lone_surrogate_is_refused_with_its_position(
-    text: str, position: int, allow_special: bool
-) -> None:
-    with pytest.raises(TokenizerError, match=rf"position {position} .*lone surrogate"):
-        GPT2.encode(text, allow_special=allow_special)
-    with pytest.raises(TokenizerError, match=rf"position {position} "):
-        GPT2.explain(text)
-
-
-@given(text=nasty_texts(max_size=8))
-def test_surrogate_pairs_are_the_characters_they_stand_for(text: str) -> None:
-    units = text.encode("utf-16-le")
-    pairs = (units[i : i + 2] for i in range(0, len(units), 2))
-    halves = "".join(u.decode("utf-16-le", "surrogatepass") for u in pairs)
-    assert GPT2.encode(halves) == GPT2.encode(text)
 
 
 @pytest.mark.parametrize("text", [b"Hello", None, 5, ["Hello"]])
@@ -294,48 +220,6 @@ def test_how_broken_bytes_are_treated_may_be_chosen() -> None:
         GPT2.decode([41840], errors="strict")
     with pytest.raises(ValueError, match="errors='no such way'"):
         GPT2.decode([], errors="no such way")
-
-
-# Ids to text, one by one
-
-
-def test_a_character_is_given_out_when_it_is_whole() -> None:
-    decoder = GPT2.stream_decoder()
-    pieces = [decoder.push(i) for i in (41840, 235, 28839, 108)]
-    assert pieces == ["", "👍", "", "地"]
-    assert decoder.flush() == ""
-
-
-def test_a_character_unfinished_at_the_end_is_one_replacement() -> None:
-    decoder = GPT2.stream_decoder()
-    assert decoder.push(41840) == ""
-    assert decoder.flush() == "\ufffd"
-    assert decoder.flush() == ""
-    assert decoder.push(64) == "a"
-
-
-@settings(max_examples=300)
-@given(ids=gpt2_ids)
-def test_streamed_pieces_joined_are_the_decoded_text(ids: list[int]) -> None:
-    stream_equals_decode(GPT2.stream_decoder, GPT2.decode, ids)
-
-
-@settings(max_examples=300)
-@given(ids=st.lists(st.integers(0, 255), max_size=30))
-def test_streamed_single_bytes_joined_are_the_decoded_text(ids: list[int]) -> None:
-    stream_equals_decode(GPT2.stream_decoder, GPT2.decode, ids)
-
-
-@BOTH
-@given(text=nasty_texts())
-def test_a_stream_never_splits_a_character(tokenizer: Tokenizer, text: str) -> None:
-    stream_never_splits_a_character(tokenizer.stream_decoder, tokenizer.encode, text)
-
-
-def test_two_streams_do_not_disturb_each_other() -> None:
-    one, other = GPT2.stream_decoder(), GPT2.stream_decoder()
-    assert (one.push(28839), other.push(41840)) == ("", "")
-    assert (one.push(108), other.push(235)) == ("地", "👍")
 
 
 # Explaining

@@ -8,7 +8,15 @@ import tiktoken
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
-from gpt2hw.vocabulary import END_OF_TEXT, Pair, derive_vocabulary, unspell
+from gpt2hw import Tokenizer
+from gpt2hw.tokenizer_files import GPT2_MERGES, find_files
+from gpt2hw.vocabulary import (
+    END_OF_TEXT,
+    Pair,
+    derive_vocabulary,
+    read_merges,
+    unspell,
+)
 
 GPT2_PATTERN = (
     r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -36,3 +44,19 @@ def byte_level_bpe(
     judge.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     judge.decoder = decoders.ByteLevel()
     return judge
+
+
+MERGES = read_merges(GPT2_MERGES)
+GPT2 = Tokenizer.from_pretrained("gpt2")
+TINY = Tokenizer.from_pretrained("tiny")
+TIKTOKEN = tiktoken_encoding(MERGES)
+HUGGING_FACE = byte_level_bpe(MERGES)
+TINY_BY_HUGGING_FACE = byte_level_bpe(read_merges(find_files("tiny")[0]))
+
+
+def ids_by_tiktoken(text: str) -> list[int]:
+    return TIKTOKEN.encode_ordinary(text)
+
+
+def ids_by_tokenizers(text: str) -> list[int]:
+    return HUGGING_FACE.encode(text).ids

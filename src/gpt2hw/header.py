@@ -72,7 +72,7 @@ class Header:
         if name in self.tensors:
             return self.tensors[name]
         raise SafetensorsError(
-            f"{self.path}: no tensor is named {name!r}{_near(name, self.tensors)}"
+            f"{self.path}: no tensor is named {name!r:.80}{_near(name, self.tensors)}"
         )
 
 
@@ -186,8 +186,8 @@ def _check_coverage(infos: Iterable[TensorInfo], n_data: int) -> None:
         if info.start != reached:
             fault = "overlaps another" if info.start < reached else "leaves a gap"
             raise SafetensorsError(
-                f"tensor {info.name!r} {fault}: it begins at byte {info.start} of the"
-                f" data, where byte {reached} is next"
+                f"tensor {info.name!r:.80} {fault}: it begins at byte {info.start} of"
+                f" the data, where byte {reached} is next"
             )
         reached = info.end
     if reached > n_data:

@@ -101,7 +101,7 @@ def _read_tensor(file: BufferedReader, info: TensorInfo) -> Tensor:
             f" {info.n_bytes} bytes are there"
         )
     if tensor.dtype == torch.bool:
-        tensor.view(torch.uint8).clamp_(max=1)  # any byte but 0 is true, torch wants 1
+        tensor.view(-1).view(torch.uint8).clamp_(max=1)  # true is any byte but 0
     _swap_on_big_endian(tensor)
     return tensor
 

@@ -32,6 +32,4 @@ class StreamDecoder:
 
     def flush(self) -> str:
         """The end: one U+FFFD for an unfinished character. Then it may start anew."""
-        rest = self._utf8.decode(b"", final=True)
-        self._utf8.reset()
-        return rest
+        return self._utf8.decode(b"", final=True)

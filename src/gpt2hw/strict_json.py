@@ -50,7 +50,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique: dict[str, Any] = {}
     for key, value in pairs:
         if key in unique:
-            raise ValueError(f"the key {key!r} stands twice")
+            raise ValueError(f"the key {key!r:.80} stands twice")
         unique[key] = value
     return unique
 

@@ -75,22 +75,24 @@ def parse_tensor_info(name: str, entry: Any) -> TensorInfo:
     """
     if not isinstance(entry, dict):
         raise SafetensorsError(
-            f"tensor {name!r}: its entry is no object: {entry!r:.80}"
+            f"tensor {name!r:.80}: its entry is no object: {entry!r:.80}"
         )
     for field in ("dtype", "shape", "data_offsets"):
         if field not in entry:
-            raise SafetensorsError(f"tensor {name!r}: the field {field!r} is missing")
+            raise SafetensorsError(
+                f"tensor {name!r:.80}: the field {field!r} is missing"
+            )
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     _check_dtype(name, dtype)
     if not _are_naturals(shape):
         raise SafetensorsError(
-            f"tensor {name!r}: the shape must be a list of whole numbers from 0,"
+            f"tensor {name!r:.80}: the shape must be a list of whole numbers from 0,"
             f" it is {shape!r:.80}"
         )
     if not _are_naturals(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise SafetensorsError(
-            f"tensor {name!r}: data_offsets must be [begin, end], whole numbers with"
-            f" 0 <= begin <= end, they are {offsets!r:.80}"
+            f"tensor {name!r:.80}: data_offsets must be [begin, end], whole numbers"
+            f" with 0 <= begin <= end, they are {offsets!r:.80}"
         )
     info = TensorInfo(name, dtype, tuple(shape), *offsets)
     _check_size(info)
@@ -102,11 +104,12 @@ def _check_dtype(name: str, dtype: Any) -> None:
         return
     if dtype in SUB_BYTE_DTYPES:
         raise SafetensorsError(
-            f"tensor {name!r}: dtype {dtype} packs several numbers in a byte, which is"
-            " not supported here"
+            f"tensor {name!r:.80}: dtype {dtype} packs several numbers in a byte, which"
+            " is not supported here"
         )
     raise SafetensorsError(
-        f"tensor {name!r}: unknown dtype {dtype!r:.40}; known: {', '.join(DTYPE_BYTES)}"
+        f"tensor {name!r:.80}: unknown dtype {dtype!r:.40}; known:"
+        f" {', '.join(DTYPE_BYTES)}"
     )
 
 
@@ -117,12 +120,18 @@ def _are_naturals(values: Any) -> bool:
 
 def _check_size(info: TensorInfo) -> None:
     """The bytes must be as many as the shape says; Python's integers never overflow."""
+    n_counted = 1
+    for axis in info.shape:
+        # An empty tensor too may claim axes too long for any program to count through.
+        n_counted *= max(axis, 1)
+        if n_counted >= 2**63:
+            raise SafetensorsError(
+                f"tensor {info.name!r:.80}: the shape {list(info.shape)!r:.80} is too"
+                " large"
+            )
     n_bytes = info.n_elements * DTYPE_BYTES[info.dtype]
     if n_bytes != info.n_bytes:
         raise SafetensorsError(
-            f"tensor {info.name!r}: shape {list(info.shape)!r:.80} in {info.dtype}"
+            f"tensor {info.name!r:.80}: shape {list(info.shape)!r:.80} in {info.dtype}"
             f" takes {n_bytes} bytes, and its data_offsets span {info.n_bytes}"
         )
-    # An empty tensor may still claim axes too long for any program to count through.
-    if math.prod(axis for axis in info.shape if axis) >= 2**63:
-        raise SafetensorsError(f"tensor {info.name!r}: the shape is too large")

@@ -16,7 +16,7 @@ from gpt2hw import bpe
 from gpt2hw.errors import TokenizerError
 from gpt2hw.splitting import SPLIT_PATTERN, join_surrogates, split
 from gpt2hw.stream_decoder import StreamDecoder
-from gpt2hw.tokenizer_files import are_gpt2s, find_files
+from gpt2hw.tokenizer_files import find_files, tokens_are_gpt2s
 from gpt2hw.vocabulary import (
     BYTE_TO_CHAR,
     END_OF_TEXT,
@@ -113,11 +113,9 @@ class Tokenizer:
         """
         merges = read_merges(merges_path)
         vocab = None if vocab_path is None else read_vocabulary(vocab_path)
-        known = are_gpt2s(merges_path)
-        if known and vocab is not None:
-            known = vocab.keys() == derive_vocabulary(merges).keys()
+        whole = tokens_are_gpt2s(merges_path, merges, vocab)
         try:
-            return cls(merges, vocab, look_up_first=known)
+            return cls(merges, vocab, look_up_first=whole)
         except TokenizerError as error:
             raise TokenizerError(f"{vocab_path or merges_path}: {error}") from None
 

@@ -6,12 +6,14 @@ this package, and the names of the published sizes need no download.
 
 import os
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpt2hw.config import PUBLISHED
 from gpt2hw.errors import TokenizerError
 from gpt2hw.hub import SHIPPED, find
 from gpt2hw.strict_json import parse_object
+from gpt2hw.vocabulary import Pair, derive_vocabulary
 
 GPT2_MERGES = SHIPPED / "gpt2" / "merges.txt"
 GPT2_N_VOCAB = PUBLISHED["gpt2"].n_vocab
@@ -55,7 +57,16 @@ def _n_vocab(folder: Path) -> object:
         return None
 
 
-def are_gpt2s(merges_path: str | os.PathLike[str]) -> bool:
-    """Whether the merges in this file are GPT-2's, to the byte (line ends aside)."""
+def tokens_are_gpt2s(
+    merges_path: str | os.PathLike[str],
+    merges: Sequence[Pair],
+    vocab: Mapping[str, int] | None,
+) -> bool:
+    """Whether these are GPT-2's merges (line ends aside), and its tokens, in any order.
+
+    Of GPT-2's tokens a test shows that each may be looked up without merging.
+    """
     raw = Path(merges_path).read_bytes().replace(b"\r\n", b"\n")
-    return raw == GPT2_MERGES.read_bytes()
+    if raw != GPT2_MERGES.read_bytes():
+        return False
+    return vocab is None or vocab.keys() == derive_vocabulary(merges).keys()

@@ -103,8 +103,8 @@ def _message(error: Exception) -> str | None:
     if isinstance(error, GPT2HWError | ValueError | ImportError):
         return str(error)
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename is not None else ""
-        return where + (error.strerror or str(error))
+        file = error.filename2 or error.filename  # the second is where to, of a move
+        return f"{file}: {error.strerror}" if file else error.strerror or str(error)
     signs = ("out of memory", "not enough memory", "allocate memory")  # torch's own
     if isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)

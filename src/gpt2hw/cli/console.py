@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -39,6 +39,12 @@ def say(message: str) -> None:
     """One line on standard error; if nobody can read it, so be it."""
     with suppress(OSError, ValueError):
         print(one_line(message), file=sys.stderr, flush=True)
+
+
+def say_apart(lines: Iterable[str]) -> None:
+    """Lines on standard error; on a terminal an empty one sets them off."""
+    for line in [""] * sys.stderr.isatty() + list(lines):
+        say(line)
 
 
 def decoded(word: str, n: int) -> str:

@@ -1,13 +1,12 @@
 """`gpt2hw inspect`: what a model's weight file holds, from its header alone."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpt2hw.cli.text import neutral
+from gpt2hw.cli.text import json_text, neutral
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -38,7 +37,7 @@ def inspect(
     config = config_beside(report.path)
     if as_json:
         found = {"config": config and asdict(config)} | report.to_json()
-        print(json.dumps(found, indent=2))
+        print(json_text(found))
         return
     print_report(report, config)
 

@@ -33,8 +33,8 @@ Device = Annotated[
 ]
 
 
-def number(fits: Callable[[Any], bool], rule: str) -> Callable[[Any], Any]:
-    """A check for an option's value: None, or a number that fits."""
+def must_be(rule: str, fits: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """A check for an option's value: None, or one that fits the rule."""
 
     def check(value: Any) -> Any:
         if value is not None and not fits(value):

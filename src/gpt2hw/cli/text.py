@@ -4,8 +4,10 @@ What a model writes is not to be trusted on a terminal: the characters below U+0
 those from U+007F to U+009F can move its cursor, change its title, or clear it.
 """
 
+import json
 import re
 import unicodedata
+from typing import Any
 
 DOT = "·"
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -41,6 +43,30 @@ def one_line(message: str) -> str:
         was_indented = is_indented
     joined = re.sub("[\t\u2028\u2029]", " ", joined)
     return neutral(joined.replace("\n", " "))
+
+
+def json_text(found: Any) -> str:
+    """JSON in ASCII, with a line for each entry and for each row of a list of objects.
+
+    >>> print(json_text({"n": 2, "rows": [{"id": 1}, {"id": 2}]}))
+    {
+      "n": 2,
+      "rows": [
+        {"id": 1},
+        {"id": 2}
+      ]
+    }
+    """
+    if isinstance(found, dict):
+        lines = [f"{json.dumps(key)}: {json_text(found[key])}" for key in found]
+        opening, closing = "{}"
+    elif isinstance(found, list) and found and isinstance(found[0], dict):
+        lines = [json.dumps(row, allow_nan=False) for row in found]
+        opening, closing = "[]"
+    else:
+        return json.dumps(found, allow_nan=False)
+    inside = ",\n".join(lines).replace("\n", "\n  ")
+    return f"{opening}\n  {inside}\n{closing}" if lines else opening + closing
 
 
 def spelled(data: bytes, encoding: str = "utf-8", also: str = "") -> str:

@@ -4,10 +4,9 @@ A token is a string of bytes and need not be whole characters, so each is spelt 
 (`text.spelled`): what is no character or cannot be seen is shown as an escape.
 """
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -24,19 +23,16 @@ GROUNDS = ("#1a1a1a on #a8d8f0", "#1a1a1a on #f5d9a6")
 LETTERS = ("cyan", "magenta")  # where a terminal has few colours
 
 
-def as_json(tokens: Sequence[Token]) -> str:
-    """A list of objects, one a line; `text` is null where a token is no whole text.
+def as_rows(tokens: Sequence[Token]) -> list[dict[str, Any]]:
+    """Objects for JSON; `text` is None where a token is no whole text.
 
-    >>> print(as_json([(15496, b"Hello")]))
-    [
-      {"id": 15496, "bytes": "48656c6c6f", "text": "Hello"}
-    ]
+    >>> as_rows([(15496, b"Hello")])[0]
+    {'id': 15496, 'bytes': '48656c6c6f', 'text': 'Hello'}
     """
-    rows = [
-        json.dumps({"id": token_id, "bytes": data.hex(), "text": _text_of(data)})
+    return [
+        {"id": token_id, "bytes": data.hex(), "text": _text_of(data)}
         for token_id, data in tokens
     ]
-    return "[\n  " + ",\n  ".join(rows) + "\n]" if rows else "[]"
 
 
 def _text_of(data: bytes) -> str | None:

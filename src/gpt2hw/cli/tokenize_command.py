@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt2hw.cli.options import MODELS, text_of
+from gpt2hw.cli.text import json_text
 
 if TYPE_CHECKING:
     from gpt2hw.tokenizer import Tokenizer
@@ -98,7 +99,7 @@ def print_tokens(
 
     tokens = [(token_id, tokenizer.token_bytes(token_id)) for token_id in ids]
     if as_json:
-        print(token_views.as_json(tokens))
+        print(json_text(token_views.as_rows(tokens)))
         return
     if explained is not None:
         if len(explained) > LONGEST_EXPLAINED:

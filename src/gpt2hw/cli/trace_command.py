@@ -4,7 +4,6 @@ The names are those of `gpt2hw.trace`, so that a value can be put beside another
 implementation's: by eye, as JSON, or as a .safetensors file that holds all of them.
 """
 
-import json
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,10 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt2hw.cli import console
-from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of
+from gpt2hw.cli.options import Device, Model, Threads, load, must_be, prompt_of
+from gpt2hw.cli.text import json_text
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+def can_be_written(path: Path) -> bool:
+    """Whether a file may be made there, as far as can be told before it is tried."""
+    return path.parent.is_dir() and not path.is_dir()
 
 
 def trace(
@@ -39,7 +44,10 @@ def trace(
     save: Annotated[
         Path | None,
         typer.Option(
-            "--save", metavar="FILE", help="write whole tensors to a .safetensors file"
+            "--save",
+            metavar="FILE",
+            help="write whole tensors to a .safetensors file",
+            callback=must_be("a file in a folder that is there", can_be_written),
         ),
     ] = None,
     threads: Threads = None,
@@ -69,7 +77,7 @@ def trace(
     following = trace_view.likeliest(values["logits"][-1], tokenizer)
     if as_json:
         found = trace_view.as_dict(text, ids, chosen, following)
-        print(json.dumps(found, indent=2))
+        print(json_text(found))
         return
     trace_view.print_trace(tokenizer, ids, chosen, following)
 

@@ -56,5 +56,4 @@ def generate(
         console.say("gpt2hw: the context is full; --overflow slide would go on")
     if stats:
         used = None if greedy else settings["seed"]
-        for line in stats_lines(done, clock.times, used):
-            console.say(line)
+        console.say_apart(stats_lines(done, clock.times, used))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gpt2hw.cli.options import number
+from gpt2hw.cli.options import must_be
 from gpt2hw.cli.writing import TEMPERATURE, TOP_P
 
 N_NEW = 200
@@ -30,7 +30,7 @@ Temperature = Annotated[
     typer.Option(
         metavar="T",
         help=f"below 1 the likely gets likelier; 0 is --greedy [{TEMPERATURE}]",
-        callback=number(lambda t: 0 <= t < float("inf"), "a finite number from 0"),
+        callback=must_be("a finite number from 0", lambda t: 0 <= t < float("inf")),
     ),
 ]
 TopK = Annotated[
@@ -42,7 +42,7 @@ TopP = Annotated[
     typer.Option(
         metavar="P",
         help=f"draw from the likeliest that reach P together [{TOP_P}]",
-        callback=number(lambda p: 0 < p <= 1, "above 0 and at most 1"),
+        callback=must_be("above 0 and at most 1", lambda p: 0 < p <= 1),
     ),
 ]
 Greedy = Annotated[

@@ -13,7 +13,8 @@ Shapes = dict[str, tuple[int, ...]]
 def masks_alone_are_buffers(is_buffer: Callable[[str], bool]) -> None:
     """`attn.bias` is a stored mask; `attn.c_attn.bias`, which ends alike, is trained.
 
-    >>> masks_alone_are_buffers(lambda name: name.endswith("attn.bias"))
+    >>> masks_alone_are_buffers(
+    ...     lambda name: name.endswith(("attn.bias", "attn.masked_bias")))
     Traceback (most recent call last):
     AssertionError: h.0.attn.c_attn.bias is a parameter, but is taken for a mask
     """
