@@ -1,5 +1,8 @@
 """Shapes in annotations are checked while the tests run (jaxtyping with beartype)."""
 
+import os
+
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 ROOMS_THAT_COMPUTE = (
@@ -13,5 +16,14 @@ ROOMS_THAT_COMPUTE = (
     "sampling",
     "generation",
     "tracing",
+    "heads",
+    "evaluation",
 )
-install_import_hook([f"gpt2hw.{room}" for room in ROOMS_THAT_COMPUTE], "beartype.beartype")
+install_import_hook(
+    [f"gpt2hw.{room}" for room in ROOMS_THAT_COMPUTE], "beartype.beartype"
+)
+
+# No deadline: a busy machine is no fault. In CI the examples are the same each time.
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")

@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +29,8 @@ COMMAND = (sys.executable, "-m", "gpt2hw")
 CLEAN = {
     name: value
     for name, value in os.environ.items()
-    if name not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "PYTHONIOENCODING"}
+    if name not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM"}
+    and name not in {"PYTHONIOENCODING", "PYTHONUNBUFFERED"}
 }
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals or terminals")
 BARE_C = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
@@ -68,6 +70,20 @@ def start(*arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         env=CLEAN | environment,
     )
+
+
+def start_long(folder: Path) -> subprocess.Popen[bytes]:
+    """A process that writes more than any pipe holds."""
+    long = folder / "long.txt"
+    long.write_text("one two\n" * 50_000, encoding="utf-8")
+    with long.open("rb") as text:
+        return subprocess.Popen(
+            [*COMMAND, "tokenize", "-"],
+            stdin=text,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=CLEAN,
+        )
 
 
 def stream_of(process: subprocess.Popen[bytes], name: str) -> IO[bytes]:
@@ -320,15 +336,7 @@ def test_on_windows_a_closed_pipe_is_an_invalid_argument_without_a_name(
 def test_the_reader_may_leave_before_the_end(
     started: list[subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
-    long = tmp_path / "long.txt"
-    long.write_text("one two\n" * 50_000, encoding="utf-8")
-    with long.open("rb") as text:
-        process = subprocess.Popen(
-            [*COMMAND, "tokenize", "-"],
-            stdin=text,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    process = start_long(tmp_path)
     started.append(process)
     assert stream_of(process, "stdout").readline().endswith(b'"one"\n')
     stream_of(process, "stdout").close()
@@ -341,7 +349,11 @@ def test_a_pipe_that_nobody_reads_is_no_error(arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [*COMMAND, *arguments], stdout=writer, stderr=subprocess.PIPE, timeout=60
+        [*COMMAND, *arguments],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=CLEAN,
+        timeout=60,
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -378,6 +390,32 @@ def test_ctrl_c_in_the_middle_of_a_story_ends_it_quietly(
 
 
 @posix
+def test_ctrl_c_does_not_wait_for_a_reader_who_is_stuck(
+    started: list[subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"full")
+    os.set_blocking(writer, True)
+    # A folder without a tokenizer of its own: a warning tells that it has begun.
+    (tmp_path / "config.json").write_text('{"vocab_size": 50257}', encoding="utf-8")
+    command = [*COMMAND, "tokenize", "-m", str(tmp_path), "Hi"]
+    process = subprocess.Popen(
+        command, stdout=writer, stderr=subprocess.PIPE, env=CLEAN
+    )
+    started.append(process)
+    assert b"warning" in stream_of(process, "stderr").readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert stream_of(process, "stderr").read() == b""
+    os.close(reader)
+    os.close(writer)
+
+
+@posix
 def test_ctrl_c_while_torch_is_imported_ends_quietly(
     started: list[subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
@@ -385,11 +423,13 @@ def test_ctrl_c_while_torch_is_imported_ends_quietly(
     slow = tmp_path / "torch" / "__init__.py"
     slow.parent.mkdir()
     slow.write_text(
-        "import time\nprint('importing', flush=True)\n"
-        "try:\n    time.sleep(60)\nexcept BaseException:\n    time.sleep(60)\n",
+        "import time\n"
+        "try:\n    print('importing', flush=True)\n    time.sleep(60)\n"
+        "except BaseException:\n    time.sleep(60)\n",
         encoding="utf-8",
     )
-    process = start("generate", "Once", PYTHONPATH=str(tmp_path))
+    path = os.pathsep.join([str(tmp_path), CLEAN.get("PYTHONPATH", "")])
+    process = start("generate", "Once", PYTHONPATH=path)
     started.append(process)
     assert stream_of(process, "stdout").readline() == b"importing\n"
     process.send_signal(signal.SIGINT)

@@ -25,7 +25,9 @@ def tiny() -> tuple[GPT2, Tokenizer]:
     return GPT2.from_pretrained("tiny"), Tokenizer.from_pretrained("tiny")
 
 
-def losses_by_transformers(ids: list[int], window: int, stride: int) -> tuple[float, int]:
+def losses_by_transformers(
+    ids: list[int], window: int, stride: int
+) -> tuple[float, int]:
     """The strided method of transformers' documentation, as written there in prose."""
     model = transformers.GPT2LMHeadModel.from_pretrained(
         SHIPPED / "tiny", dtype=torch.float32
@@ -46,7 +48,9 @@ def losses_by_transformers(ids: list[int], window: int, stride: int) -> tuple[fl
     return total, n_scored
 
 
-@pytest.mark.parametrize(("window", "stride"), [(None, None), (64, 16), (64, 64), (50, 7)])
+@pytest.mark.parametrize(
+    ("window", "stride"), [(None, None), (64, 16), (64, 64), (50, 7)]
+)
 def test_a_text_scores_as_it_does_with_transformers(tiny, window, stride):
     model, tokenizer = tiny
     found = evaluate(model, tokenizer, TALE, window=window, stride=stride)
@@ -97,7 +101,13 @@ def test_token_losses_are_torch_s_cross_entropy_also_at_1e38():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("window", 1), ("window", 10**6), ("window", True), ("stride", 0), ("stride", 999)],
+    [
+        ("window", 1),
+        ("window", 10**6),
+        ("window", True),
+        ("stride", 0),
+        ("stride", 999),
+    ],
 )
 def test_a_window_or_stride_out_of_range_is_named(tiny, name, value):
     with pytest.raises(ValueError, match=f"^{name} must be from"):
@@ -106,5 +116,5 @@ def test_a_window_or_stride_out_of_range_is_named(tiny, name, value):
 
 @pytest.mark.parametrize("text", ["", "a"])
 def test_a_text_of_fewer_than_two_tokens_is_refused(tiny, text):
-    with pytest.raises(ValueError, match="text: . token"):
+    with pytest.raises(ValueError, match=r"text: . token"):
         evaluate(*tiny, text)

@@ -17,8 +17,8 @@ SOURCE = ROOT / "src" / "gpt2hw"
 
 # Imports run one way, down this list: a room may import the rooms that stand before it.
 LIGHT_ROOMS = (
-    *("errors", "doors", "config", "layout", "hub"),
-    *("strict_json", "wrong_files", "tensor_info", "header"),
+    *("errors", "doors", "config", "layout", "hub", "strict_json", "folder"),
+    *("wrong_files", "tensor_info", "header"),
     *("vocabulary", "bpe", "splitting", "stream_decoder", "tokenizer_files"),
     *("tokenizer", "stop_strings", "request", "inspection"),
 )

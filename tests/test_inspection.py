@@ -134,9 +134,12 @@ def test_the_report_is_plain_json(path):
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ([], "holds no model.safetensors$"),
-        (["model.safetensors.index.json", "model-1.safetensors"], "in several files"),
-        (["a.safetensors", "b.safetensors"], "but a.safetensors, b.safetensors: give"),
+        ([], "has no model.safetensors$"),
+        (["model.safetensors.index.json", "a.safetensors"], "in several shards"),
+        (
+            ["a.safetensors", "b.safetensors"],
+            "but a.safetensors, b.safetensors: rename",
+        ),
         (["pytorch_model.bin"], "only pytorch_model.bin, a pickle"),
     ],
 )

@@ -22,10 +22,10 @@ from checkpoints import (
 )
 from gpt2hw import GPT2, CheckpointError, ContextError, GPT2Config, SafetensorsError
 from gpt2hw.config import PUBLISHED
+from gpt2hw.folder import read_config
 from gpt2hw.header import read_header
 from gpt2hw.hub import find
 from gpt2hw.layout import parameter_shapes
-from gpt2hw.loader import read_config
 from gpt2hw.pretrained import warn_if_logits_differ
 from gpt2hw.properties.closeness import agree
 from reference import reference_logits, reference_model
@@ -260,16 +260,18 @@ def test_a_broken_weights_file_is_a_safetensors_error(tmp_path):
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "cannot be read as JSON"),
-        (b"{", "cannot be read as JSON"),
-        (b"not JSON", "cannot be read as JSON"),
-        (b"\xff\xfe{\x00}\x00", "cannot be read as JSON"),
-        (b"\xef\xbb\xbf{}", "cannot be read as JSON: .*BOM"),
-        (b"[" * 100_000, "cannot be read as JSON"),
-        (b'{"n_embd": ' + b"9" * 5000 + b"}", "cannot be read as JSON"),
-        (b"[]", "a config is an object, not list"),
-        (b"null", "a config is an object, not NoneType"),
-        (b'"gpt2"', "a config is an object, not str"),
+        (b"", "cannot be read: not JSON"),
+        (b"{", "cannot be read: not JSON"),
+        (b"not JSON", "cannot be read: not JSON"),
+        (b"\xff\xfe{\x00}\x00", "cannot be read: not UTF-8 at byte 0"),
+        (b"\xef\xbb\xbf{}", "cannot be read: .*BOM"),
+        (b"[" * 100_000, "cannot be read: nested deeper"),
+        (b'{"n_embd": ' + b"9" * 5000 + b"}", "cannot be read: an integer of 5000"),
+        (b'{"n_embd": 8, "n_embd": 9}', "cannot be read: the key 'n_embd' stands"),
+        (b'{"layer_norm_epsilon": NaN}', "cannot be read: NaN is not JSON"),
+        (b"[]", "cannot be read: a JSON list, not an object"),
+        (b"null", "cannot be read: a JSON NoneType, not an object"),
+        (b'"gpt2"', "cannot be read: a JSON str, not an object"),
         (b"{}", "n_positions is missing"),
     ],
     ids=lambda value: repr(value[:12]) if isinstance(value, bytes) else None,
@@ -290,7 +292,7 @@ def test_a_config_that_cannot_be_used_is_named_with_its_file(tmp_path, raw, said
         ("n_embd", {"a": 1}),
         ("activation_function", "relu"),
         ("scale_attn_by_inverse_layer_idx", True),
-        ("layer_norm_epsilon", float("nan")),
+        ("layer_norm_epsilon", -1e-5),
     ],
 )
 def test_a_refused_setting_is_named_with_its_file(tmp_path, key, value):
@@ -345,6 +347,12 @@ def test_from_tensors_checks_names_as_the_loader_does():
         GPT2.from_tensors(SMALL, tensors)
     with pytest.raises(CheckpointError, match="missing"):
         GPT2.from_tensors(SMALL, {})
+
+
+def test_from_tensors_ignores_stored_masks():
+    mask = torch.ones(1, 1, 16, 16, dtype=torch.bool)
+    tensors = {"h.0.attn.bias": mask} | random_tensors(SMALL)
+    assert torch.equal(GPT2.from_tensors(SMALL, tensors)(IDS), random_model()(IDS))
 
 
 def test_a_random_model_is_the_same_for_the_same_seed():

@@ -135,7 +135,9 @@ def test_data_may_begin_at_any_byte(read, path, n_spaces):
 
 def test_a_dtype_that_this_torch_lacks_is_named(read, monkeypatch):
     monkeypatch.delattr(torch, "float8_e4m3fn")
-    with pytest.raises(SafetensorsError, match="dtype F8_E4M3 needs a newer torch"):
+    with pytest.raises(
+        SafetensorsError, match="s: tensor 't': dtype F8_E4M3 needs a newer"
+    ):
         read(one("F8_E4M3", [1], b"\0"))
 
 

@@ -199,6 +199,11 @@ def test_top_k_of_one_is_greedy_with_every_seed() -> None:
     assert Sampler.greedy()(tensor([1.0, 3.0, 3.0, 3.0])) == 1
 
 
+def test_top_k_of_one_is_greedy_where_the_division_loses_the_difference() -> None:
+    row = tensor([1e-20, 2e-20])  # both are 0 in float64 when divided by 1e308
+    assert Sampler(temperature=1e308, top_k=1)(row) == 1
+
+
 # The draw
 
 LARGEST_U = 1 - 2**-53  # torch.rand in float64 gives multiples of 2**-53 below 1

@@ -13,6 +13,7 @@ import heapq
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 from corpus import read_corpus
@@ -23,33 +24,40 @@ Pair = tuple[bytes, bytes]
 
 
 def train(texts: Iterable[str], size: int) -> list[Pair]:
-    """The merges, in order, of a vocabulary of `size` tokens (bytes and end included)."""
+    """The merges, in order, of a vocabulary of `size` tokens, bytes and end included.
+
+    A pair whose token is made by an earlier merge is passed over: one id a token.
+    """
     counts = Counter(p for text in texts for p in SPLIT_PATTERN.findall(text))
     words = [[bytes([b]) for b in word.encode()] for word in counts]
     weights = list(counts.values())
     pair_counts: Counter[Pair] = Counter()
     where: defaultdict[Pair, set[int]] = defaultdict(set)
     for index, word in enumerate(words):
-        for pair in zip(word, word[1:], strict=False):
+        for pair in pairwise(word):
             pair_counts[pair] += weights[index]
             where[pair].add(index)
     heap = [(-count, pair) for pair, count in pair_counts.items()]
     heapq.heapify(heap)
     merges: list[Pair] = []
+    made: set[bytes] = set()
     while len(merges) < size - 257 and heap:
         negative, pair = heapq.heappop(heap)
         if -negative != pair_counts[pair] or negative == 0:
             continue  # an old entry: a newer count of this pair is in the heap
+        if pair[0] + pair[1] in made:
+            continue
+        made.add(pair[0] + pair[1])
         merges.append(pair)
         changed: set[Pair] = set()
         for index in where.pop(pair):
             before = words[index]
             after = merge(before, pair)
             words[index] = after
-            for old in zip(before, before[1:], strict=False):
+            for old in pairwise(before):
                 pair_counts[old] -= weights[index]
                 changed.add(old)
-            for new in zip(after, after[1:], strict=False):
+            for new in pairwise(after):
                 pair_counts[new] += weights[index]
                 where[new].add(index)
                 changed.add(new)

@@ -137,8 +137,14 @@ class Windows:
         rows = []
         for _ in range(size):
             from_novels = torch.rand((), generator=generator).item() < novels
-            stream = self.novels if from_novels and len(self.novels) > self.n_ctx else self.tales
-            start = int(torch.randint(len(stream) - self.n_ctx, (), generator=generator))
+            stream = (
+                self.novels
+                if from_novels and len(self.novels) > self.n_ctx
+                else self.tales
+            )
+            start = int(
+                torch.randint(len(stream) - self.n_ctx, (), generator=generator)
+            )
             rows.append(stream[start : start + self.n_ctx + 1])
         return torch.stack(rows)
 
@@ -164,73 +170,97 @@ def validation_bits(model: nn.Module, windows: Windows) -> float:
     return total / math.log(2) / windows.validation_bytes
 
 
-def train(corpus: Path, tokenizer_folder: Path, out: Path, r: Recipe, minutes: float) -> None:
-    """Trains, saves a checkpoint every few minutes, and exports at the end."""
-    torch.manual_seed(r.seed)
-    generator = torch.Generator().manual_seed(r.seed)
-    tokenizer = Tokenizer.from_pretrained(tokenizer_folder)
-    windows = Windows(read_corpus(corpus), tokenizer, r)
-    model = TinyGPT2(r, tokenizer.n_vocab)
-    matrices = [p for n, p in model.named_parameters() if n.startswith("h.") and p.ndim == 2]
-    embeddings = [model.wte.weight, model.wpe.weight]
-    vectors = [p for p in model.parameters() if p.ndim == 1]
-    adam_groups = [
-        {"params": embeddings, "weight_decay": r.weight_decay / 10},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
-    optimizers: list[tuple[torch.optim.Optimizer, float]] = [
-        (torch.optim.Muon(matrices, lr=r.muon_lr, weight_decay=r.weight_decay), r.muon_lr),
-        (torch.optim.AdamW(adam_groups, lr=r.adam_lr, betas=(0.9, 0.95)), r.adam_lr),
-    ]
-    out.mkdir(parents=True, exist_ok=True)
-    step, state_path = 0, out / "state.pt"
-    if state_path.exists():
-        state = torch.load(state_path, weights_only=True)
-        model.load_state_dict(state["model"])
-        for (optimizer, _), saved in zip(optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
-        generator.set_state(state["generator"])
-        step = state["step"]
+class Trainer:
+    """The model, what moves it, and how far it has come."""
 
-    def save() -> None:
-        state = {
-            "model": model.state_dict(),
-            "optimizers": [optimizer.state_dict() for optimizer, _ in optimizers],
-            "generator": generator.get_state(),
-            "step": step,
-        }
-        torch.save(state, out / "state.tmp")
-        (out / "state.tmp").replace(state_path)
+    def __init__(self, r: Recipe, windows: Windows, n_vocab: int, out: Path) -> None:
+        torch.manual_seed(r.seed)
+        self.r, self.windows, self.out = r, windows, out
+        self.generator = torch.Generator().manual_seed(r.seed)
+        self.model = TinyGPT2(r, n_vocab)
+        self.step = 0
+        named = dict(self.model.named_parameters())
+        in_blocks = [p for n, p in named.items() if n.startswith("h.") and p.ndim == 2]
+        vectors = [p for p in named.values() if p.ndim == 1]
+        embeddings = [self.model.wte.weight, self.model.wpe.weight]
+        self.clipped = embeddings + vectors  # Muon scales its steps by itself
+        groups = [
+            {"params": embeddings, "weight_decay": r.weight_decay / 10},
+            {"params": vectors, "weight_decay": 0.0},
+        ]
+        muon = torch.optim.Muon(in_blocks, lr=r.muon_lr, weight_decay=r.weight_decay)
+        adam = torch.optim.AdamW(groups, lr=r.adam_lr, betas=(0.9, 0.95))
+        self.optimizers = [(muon, r.muon_lr), (adam, r.adam_lr)]
 
-    started = saved_at = time.monotonic()
-    loss_sum, loss_count = 0.0, 0
-    while step < r.steps and time.monotonic() - started < 60 * minutes:
-        factor, share = schedule(step, r)
-        rows = windows.batch(r.batch, share, generator)
+    def take_step(self) -> float:
+        """One batch: its loss, in nats a token."""
+        factor, share = schedule(self.step, self.r)
+        rows = self.windows.batch(self.r.batch, share, self.generator)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = model(rows[:, :-1], rows[:, 1:])
+            loss = self.model(rows[:, :-1], rows[:, 1:])
         loss.backward()
-        nn.utils.clip_grad_norm_(embeddings + vectors, 1.0)
-        for optimizer, rate in optimizers:
+        nn.utils.clip_grad_norm_(self.clipped, 1.0)
+        for optimizer, rate in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = rate * factor
             optimizer.step()
             optimizer.zero_grad()
-        step += 1
-        loss_sum, loss_count = loss_sum + loss.item(), loss_count + 1
-        if step % 100 == 0 or step == r.steps:
-            bits = validation_bits(model, windows) if step % 500 == 0 or step == r.steps else None
-            speed = loss_count * r.batch * r.n_ctx / (time.monotonic() - started)
-            row = [step, f"{loss_sum / loss_count:.4f}", "" if bits is None else f"{bits:.4f}"]
-            with (out / "curve.csv").open("a", newline="") as file:
-                csv.writer(file).writerow(row)
-            print(*row, f"{time.monotonic() - started:.0f} s", flush=True)
-            loss_sum, loss_count = 0.0, 0
-        if time.monotonic() - saved_at > 300:
-            save()
-            saved_at = time.monotonic()
-    save()
-    export(model, r, tokenizer_folder, out)
+        self.step += 1
+        return loss.item()
+
+    def save(self) -> None:
+        """Writes the checkpoint, whole or not at all."""
+        state = {
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
+            "generator": self.generator.get_state(),
+            "step": self.step,
+        }
+        torch.save(state, self.out / "state.tmp")
+        (self.out / "state.tmp").replace(self.out / "state.pt")
+
+    def resume(self) -> None:
+        """Goes on from the checkpoint, if there is one."""
+        if not (self.out / "state.pt").exists():
+            return
+        state = torch.load(self.out / "state.pt", weights_only=True)
+        self.model.load_state_dict(state["model"])
+        for (optimizer, _), saved in zip(
+            self.optimizers, state["optimizers"], strict=True
+        ):
+            optimizer.load_state_dict(saved)
+        self.generator.set_state(state["generator"])
+        self.step = state["step"]
+
+    def report(self, losses: list[float]) -> None:
+        """A line of the curve: step, mean loss, and bits per byte on the validation."""
+        is_full = self.step % 500 == 0 or self.step == self.r.steps
+        bits = f"{validation_bits(self.model, self.windows):.4f}" if is_full else ""
+        row = [self.step, f"{sum(losses) / len(losses):.4f}", bits]
+        with (self.out / "curve.csv").open("a", newline="") as file:
+            csv.writer(file).writerow(row)
+        print(*row, flush=True)
+
+
+def train(
+    corpus: Path, tokenizer_folder: Path, out: Path, r: Recipe, minutes: float
+) -> None:
+    """Trains, saves a checkpoint every 250 steps, and exports at the end."""
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer.from_pretrained(tokenizer_folder)
+    windows = Windows(read_corpus(corpus), tokenizer, r)
+    trainer = Trainer(r, windows, tokenizer.n_vocab, out)
+    trainer.resume()
+    deadline, losses = time.monotonic() + 60 * minutes, []
+    while trainer.step < r.steps and time.monotonic() < deadline:
+        losses.append(trainer.take_step())
+        if trainer.step % 100 == 0 or trainer.step == r.steps:
+            trainer.report(losses)
+            losses = []
+        if trainer.step % 250 == 0:
+            trainer.save()
+    trainer.save()
+    export(trainer.model, r, tokenizer_folder, out)
 
 
 def export(model: TinyGPT2, r: Recipe, tokenizer_folder: Path, out: Path) -> None:
@@ -238,7 +268,9 @@ def export(model: TinyGPT2, r: Recipe, tokenizer_folder: Path, out: Path) -> Non
     tensors = {}
     for name, parameter in model.state_dict().items():
         inside = name.startswith("h.") and parameter.ndim == 2
-        tensors[name] = (parameter.T if inside else parameter).to(torch.float16).contiguous()
+        tensors[name] = (
+            (parameter.T if inside else parameter).to(torch.float16).contiguous()
+        )
     write_safetensors(out / "model.safetensors", tensors, {"format": "pt"})
     n_vocab = model.wte.weight.shape[0]
     config = {
@@ -260,8 +292,12 @@ def export(model: TinyGPT2, r: Recipe, tokenizer_folder: Path, out: Path) -> Non
         "resid_pdrop": r.dropout,
         "vocab_size": n_vocab,
     }
-    (out / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    (out / "recipe.json").write_text(json.dumps(asdict(r), indent=2) + "\n", encoding="utf-8")
+    (out / "config.json").write_text(
+        json.dumps(config, indent=2) + "\n", encoding="utf-8"
+    )
+    (out / "recipe.json").write_text(
+        json.dumps(asdict(r), indent=2) + "\n", encoding="utf-8"
+    )
     for name in ("vocab.json", "merges.txt"):
         shutil.copyfile(tokenizer_folder / name, out / name)
 
@@ -271,9 +307,13 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after this time")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="stop after this time"
+    )
     for name, value in asdict(Recipe()).items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", type=type(value), default=value
+        )
     args = vars(parser.parse_args())
     paths = [args.pop(name) for name in ("corpus", "tokenizer", "out")]
     minutes = args.pop("minutes")

@@ -43,8 +43,9 @@ def head_scores(
     ids are too few or too many.
 
     >>> from gpt2hw import Tokenizer
-    >>> model, tokenizer = GPT2.from_pretrained("tiny"), Tokenizer.from_pretrained("tiny")
-    >>> scores = head_scores(model, tokenizer.encode("Once upon a time, a king"))
+    >>> model = GPT2.from_pretrained("tiny")
+    >>> ids = Tokenizer.from_pretrained("tiny").encode("Once upon a time, a king")
+    >>> scores = head_scores(model, ids)
     >>> len(scores) == model.config.n_layer * model.config.n_head
     True
     """

@@ -5,13 +5,13 @@ the file also stores twelve causal masks of 1024 x 1024 (`attn.bias`), which no 
 made; without them it is 124,439,808.
 """
 
-import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from gpt2hw.errors import CheckpointError
+from gpt2hw.folder import read_settings, weights_file
 from gpt2hw.header import Header, TensorInfo, read_header
 from gpt2hw.layout import HEAD, PREFIX, is_buffer
 
@@ -88,7 +88,7 @@ def inspect_checkpoint(path: str | os.PathLike[str]) -> Report:
     folder holds no model.safetensors, and FileNotFoundError.
     """
     path = Path(path)
-    header = read_header(_weights_file(path) if path.is_dir() else path)
+    header = read_header(weights_file(path) if path.is_dir() else path)
     tied = _stores_tied_head(header)
     rows = tuple(_row(info, tied) for info in header.tensors.values())
     notes = (_TIED_NOTE,) if tied else ()
@@ -121,32 +121,7 @@ def _stores_tied_head(header: Header) -> bool:
     if HEAD not in shapes or shapes[HEAD] != shapes.get("wte.weight"):
         return False
     try:
-        text = (header.path.parent / "config.json").read_text(encoding="utf-8")
-        return json.loads(text).get("tie_word_embeddings", True) is not False
-    except (OSError, ValueError, AttributeError, RecursionError):
+        settings = read_settings(header.path.parent)
+    except CheckpointError:
         return True
-
-
-def _weights_file(folder: Path) -> Path:
-    """The model.safetensors of a folder; an error says what is there instead."""
-    path = folder / "model.safetensors"
-    if path.is_file():
-        return path
-    if (folder / "model.safetensors.index.json").is_file():
-        raise CheckpointError(
-            f"{folder} holds its weights in several files, which are not read together"
-            " yet: inspect one of them by its name"
-        )
-    others = sorted(p.name for p in folder.glob("*.safetensors"))
-    if others:
-        raise CheckpointError(
-            f"{folder} holds no model.safetensors but {', '.join(others[:5])}: give the"
-            " path of a file"
-        )
-    if any(folder.glob("pytorch_model*.bin")):
-        raise CheckpointError(
-            f"{folder} holds only pytorch_model.bin, a pickle, which can run code when"
-            " it is opened and never is here: take the model.safetensors of the same"
-            " model"
-        )
-    raise CheckpointError(f"{folder} holds no model.safetensors")
+    return settings.get("tie_word_embeddings", True) is not False

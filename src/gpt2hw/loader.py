@@ -1,10 +1,9 @@
-"""From a folder to a model's parameters: config.json, then one tensor after another.
+"""From a folder to a model's parameters: one tensor after another.
 
 Source of the layout: Hugging Face's `config.json` and `model.safetensors`
 (transformers, `models/gpt2/modeling_gpt2.py`).
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from gpt2hw.attention import CausalSelfAttention
 from gpt2hw.block import MLP, LayerNorm, TransformerBlock
 from gpt2hw.config import GPT2Config
 from gpt2hw.errors import CheckpointError
+from gpt2hw.folder import weights_file
 from gpt2hw.header import read_header
 from gpt2hw.layout import HEAD, check_names_and_shapes, is_buffer, strip_prefix
 from gpt2hw.linear import Linear
@@ -24,28 +24,13 @@ from gpt2hw.safetensors import iter_tensors
 NamedTensors = Iterable[tuple[str, Tensor]]
 
 
-def read_config(folder: Path) -> GPT2Config:
-    """The config.json of a model folder; CheckpointError where it cannot be used."""
-    path = folder / "config.json"
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(f"{folder} has no config.json") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} cannot be read as JSON: {error}") from None
-    try:
-        return GPT2Config.from_dict(settings)
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from None
-
-
 def read_parameters(folder: Path, config: GPT2Config) -> Iterator[tuple[str, Tensor]]:
     """Each parameter by its bare name, one at a time; buffers are not read.
 
     Raises CheckpointError, before any tensor is read, where the tensors do not fit the
     config, and SafetensorsError where the file is broken.
     """
-    path = _weights_file(folder)
+    path = weights_file(folder)
     header = read_header(path)
     try:
         names = strip_prefix(header.tensors)
@@ -56,23 +41,6 @@ def read_parameters(folder: Path, config: GPT2Config) -> Iterator[tuple[str, Ten
     wanted = {name: bare for bare, name in names.items() if not is_buffer(bare)}
     for name, tensor in iter_tensors(path, header, wanted):
         yield wanted[name], tensor
-
-
-def _weights_file(folder: Path) -> Path:
-    path = folder / "model.safetensors"
-    if path.exists():
-        return path
-    if (folder / "model.safetensors.index.json").exists():
-        raise CheckpointError(
-            f"{folder} holds its weights in several shards, which are not read here; "
-            "join them into one model.safetensors"
-        )
-    if any(folder.glob("pytorch_model*.bin")):
-        raise CheckpointError(
-            f"{folder} holds only pytorch_model.bin, a pickle, which can run code when "
-            "opened and is never loaded here; convert it to model.safetensors first"
-        )
-    raise CheckpointError(f"{folder} has no model.safetensors")
 
 
 def assemble(

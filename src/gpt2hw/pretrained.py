@@ -13,6 +13,7 @@ from torch import Tensor
 from gpt2hw.config import GPT2Config
 from gpt2hw.doors import no_type_check
 from gpt2hw.errors import ContextError
+from gpt2hw.folder import read_config
 from gpt2hw.hub import find
 from gpt2hw.kv_cache import KVCache, cached_forward
 from gpt2hw.layout import (
@@ -21,7 +22,7 @@ from gpt2hw.layout import (
     parameter_shapes,
     strip_prefix,
 )
-from gpt2hw.loader import assemble, read_config, read_parameters
+from gpt2hw.loader import assemble, read_parameters
 from gpt2hw.model import Transformer
 
 CPU = torch.device("cpu")

@@ -93,7 +93,11 @@ def iter_tensors(
 
 def _read_tensor(file: BufferedReader, info: TensorInfo) -> Tensor:
     """The tensor whose bytes come next in the file, read into memory of its own."""
-    tensor = torch.empty(info.shape, dtype=torch_dtype(info.dtype), device="cpu")
+    try:
+        dtype = torch_dtype(info.dtype)
+    except SafetensorsError as error:
+        raise SafetensorsError(f"{file.name}: tensor {info.name!r}: {error}") from None
+    tensor = torch.empty(info.shape, dtype=dtype, device="cpu")
     n_read = file.readinto(_memory(tensor))
     if n_read != info.n_bytes:
         raise SafetensorsError(

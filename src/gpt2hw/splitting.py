@@ -59,13 +59,13 @@ def join_surrogates(text: str) -> str:
     """The text with each surrogate pair made the one character that it stands for.
 
     Raises TokenizerError, naming its position, where half of a pair stands alone, and
-    TypeError where `text` is no str.
+    ValueError where `text` is no str.
 
     >>> join_surrogates("\\ud83d\\udc4d") == "👍"
     True
     """
     if not isinstance(text, str):
-        raise TypeError(f"a text is a str, not {type(text).__name__}")
+        raise ValueError(f"text: must be a str, not {type(text).__name__}")  # noqa: TRY004
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpt2hw.config import PUBLISHED
-from gpt2hw.errors import TokenizerError
+from gpt2hw.errors import CheckpointError, TokenizerError
+from gpt2hw.folder import read_settings
 from gpt2hw.hub import SHIPPED, find
-from gpt2hw.strict_json import parse_object
 from gpt2hw.vocabulary import Pair, derive_vocabulary
 
 GPT2_MERGES = SHIPPED / "gpt2" / "merges.txt"
@@ -52,8 +52,8 @@ def find_files(name_or_folder: str | os.PathLike[str]) -> tuple[Path, Path | Non
 def _n_vocab(folder: Path) -> object:
     """What config.json says of the vocabulary's size, None where it says nothing."""
     try:
-        return parse_object((folder / "config.json").read_bytes()).get("vocab_size")
-    except (OSError, ValueError):
+        return read_settings(folder).get("vocab_size")
+    except CheckpointError:
         return None
 
 

@@ -27,7 +27,9 @@ MEGABYTE = 1_000_000
 results: list[bool] = []
 
 
-def report(what: str, found: float, bar: float, unit: str, *, at_least: bool = False) -> None:
+def report(
+    what: str, found: float, bar: float, unit: str, *, at_least: bool = False
+) -> None:
     met = found >= bar if at_least else found <= bar
     results.append(met)
     sign = ">=" if at_least else "<="
@@ -48,7 +50,9 @@ def bench_commands() -> None:
     for arguments in (["--help"], ["tokenize", "Hello world"], ["inspect"]):
         command = [sys.executable, "-m", "gpt2hw", *arguments]
         times = [
-            seconds(lambda c=command: subprocess.run(c, capture_output=True, check=True))
+            seconds(
+                lambda c=command: subprocess.run(c, capture_output=True, check=True)
+            )
             for _ in range(11)
         ]
         report(f"gpt2hw {' '.join(arguments)}", statistics.median(times), 0.5, "s")
@@ -66,7 +70,9 @@ def _imports(arguments: list[str]) -> set[str]:
             main({arguments!r})
         print(*sys.modules, file=sys.stderr)
     """)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
     return set(done.stderr.split())
 
 
@@ -151,9 +157,13 @@ def bench_tokenizer(prose: Path | None, code: Path | None) -> None:
             ratios.append(reference / mine)
         assert ours.encode(text) == theirs.encode_ordinary(text)
         share = statistics.median(ratios)
-        report(f"tokenizer on {kind}: speed / tiktoken's", share, 0.33, "x", at_least=True)
+        report(
+            f"tokenizer on {kind}: speed / tiktoken's", share, 0.33, "x", at_least=True
+        )
     tokenizer = Tokenizer.from_pretrained("gpt2")
-    short, long = (seconds(lambda n=n: tokenizer.encode("a" * n)) for n in (10**5, 10**6))
+    short, long = (
+        seconds(lambda n=n: tokenizer.encode("a" * n)) for n in (10**5, 10**6)
+    )
     report("one million 'a'", long, 5, "s")
     report("one million 'a' / a hundred thousand", long / short, 15, "x")
 
@@ -163,9 +173,8 @@ def _tiktoken() -> "object":
 
     ours = Tokenizer.from_pretrained("gpt2")
     ranks = {ours.token_bytes(i): i for i in range(ours.eot_id)}
-    pattern = (
-        r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-    )
+    words = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++"
+    pattern = words + r"|\s++$|\s+(?!\S)|\s"  # as tiktoken writes GPT-2's
     return tiktoken.Encoding(
         name="gpt2", pat_str=pattern, mergeable_ranks=ranks, special_tokens={}
     )
@@ -173,7 +182,9 @@ def _tiktoken() -> "object":
 
 def _two_megabytes(text: str) -> str:
     data = text.encode()
-    return (data * (2 * MEGABYTE // len(data) + 1))[: 2 * MEGABYTE].decode(errors="ignore")
+    return (data * (2 * MEGABYTE // len(data) + 1))[: 2 * MEGABYTE].decode(
+        errors="ignore"
+    )
 
 
 def _prose(path: Path | None) -> str:
@@ -211,9 +222,13 @@ def bench_decoding(folder: Path) -> None:
     for _ in range(5):
         mine, reference = _decode_ours(ours, ids), _decode_theirs(theirs, ids)
         ratios.append(reference / mine)
-        print(f"      decode: {1 / mine:.1f} tokens/s, transformers {1 / reference:.1f}")
+        print(
+            f"      decode: {1 / mine:.1f} tokens/s, transformers {1 / reference:.1f}"
+        )
     speed = statistics.median(ratios)
-    report("decode 124M with cache: speed / transformers'", speed, 1, "x", at_least=True)
+    report(
+        "decode 124M with cache: speed / transformers'", speed, 1, "x", at_least=True
+    )
 
 
 N_NEW = 24

@@ -26,10 +26,10 @@ ABOUT = [
     "What the tiny model answers, for people and for tests/golden/test_golden_tiny.py.",
     "Made by: python tests/golden/regenerate.py",
     "text is what follows the prompt when the likeliest id is taken each time; it ends",
-    f"after {N_NEW} ids, or before an id that leads by less than {LEAST_GAP:g}: other",
-    "processors may decide that one otherwise. least_lead: the narrowest decision in it.",
-    "first_logits: of the first id after the prompt, those of ids 0 to 4; likeliest: the",
-    "five likeliest first ids, each as [id, its text, its logit].",
+    f"after {N_NEW} ids, or with end-of-text, or before an id that leads by less than",
+    f"{LEAST_GAP:g}, which other processors may decide otherwise. least_lead is the",
+    "narrowest decision in it. first_logits are those of ids 0 to 4 right after the",
+    "prompt; likeliest are the five likeliest ids there, as [id, its text, its logit].",
 ]
 
 

@@ -1,6 +1,6 @@
 """Found beside expected, in a form that a person can judge at a glance."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 # What other processors, and other releases of torch, may differ by.
 LOGIT_TOLERANCE = 1e-3
@@ -42,7 +42,7 @@ def same_ids(
     what: str,
     found: Sequence[int],
     expected: Sequence[int],
-    decode=str,
+    decode: Callable[[Sequence[int]], str] = str,
 ) -> None:
     """AssertionError that shows where two sequences of ids part."""
     if list(found) == list(expected):

@@ -83,11 +83,10 @@ def copies_are_independent(
     cache = model.new_cache()
     model(seen, cache)
     twin = cache.copy()
-    found, found_twin = model(one, cache), model(other, twin)
-    n = seen.shape[-1]
-    for new, logits, whose in ((one, found, "cache"), (other, found_twin, "copy")):
-        right = model(torch.cat([seen, new], dim=-1))[..., n:, :]
-        agree(logits, right, 1e-5, f"logits of the {whose}")
-    again = model(one[..., :1], twin)  # the copy after the original has moved on
-    whole = model(torch.cat([seen, other, one[..., :1]], dim=-1))
-    agree(again, whole[..., -1:, :], 1e-5, "logits of the copy, later")
+    model(one, cache)
+    model(other, twin)  # where they share their memory, over what the cache has stored
+    for holder, new, whose in ((cache, one, "cache"), (twin, other, "copy")):
+        last = new[..., -1:]
+        whole = model(torch.cat([seen, new, last], dim=-1))
+        right = whole[..., -1:, :]
+        agree(model(last, holder), right, 1e-5, f"logits of the {whose}, later")

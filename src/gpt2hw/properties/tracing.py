@@ -1,7 +1,5 @@
 """The rule of the trace: it tells of the very pass that the model makes."""
 
-# ruff: noqa: S101
-
 from collections.abc import Callable
 
 import torch
