@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpt2hw import GPT2Config
+from gpt2hw.layout import n_parameters
 from test_house import HOUSE
 
 ROOT = Path(__file__).parent.parent
@@ -74,8 +75,9 @@ def test_the_picture_has_the_shapes_of_both_models() -> None:
             assert named == [int(n) for n in shape.split(", ")], axes
 
 
-def test_the_picture_has_the_heads_and_blocks_of_both_models() -> None:
+def test_the_picture_has_the_sizes_of_both_models() -> None:
     for config in (GPT2Config.from_dict(TINY), GPT2Config()):
+        assert f"({n_parameters(config):,}" in README
         assert f" {config.n_head} heads of {config.d_head}" in README
         assert re.search(rf" × {config.n_layer}\s", README)
 

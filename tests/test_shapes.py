@@ -14,7 +14,9 @@ from gpt2hw import GPT2, GPT2Config
 from gpt2hw.attention import attend, attention_scores, softmax
 from gpt2hw.block import LayerNorm, normalize
 from gpt2hw.embeddings import embed
+from gpt2hw.evaluation import token_losses
 from gpt2hw.generation import mask_unknown_ids
+from gpt2hw.heads import induction_score
 from gpt2hw.kv_cache import LayerCache
 from gpt2hw.linear import Linear
 from gpt2hw.model import unembed
@@ -35,6 +37,8 @@ PLANTED = {
     "pretrained": lambda: replace(MODEL, wpe=torch.zeros(4, 7)),
     "sampling": lambda: keep_top_p(torch.zeros(1, 5), 1.0),
     "generation": lambda: mask_unknown_ids(torch.zeros(5, 1), 3),
+    "heads": lambda: induction_score(torch.zeros(2, 3, 4)),
+    "evaluation": lambda: token_losses(torch.zeros(3, 5), torch.zeros(2, 3).long()),
     "tracing": lambda: _trace_block(MODEL.h[0], torch.zeros(6), "h.0", {}),
 }
 # In a plain run some go on with the wrong numbers, and some fail later, elsewhere.

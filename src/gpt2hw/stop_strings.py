@@ -32,12 +32,14 @@ class TextUntilStop:
         starts = [self._held.find(stop) for stop in self.stops if stop in self._held]
         if starts:
             self.stopped = True
-            return self._release(min(starts))
+            shown = self._release(min(starts))
+            self._held = ""
+            return shown
         return self._release(len(self._held) - self._n_doubtful())
 
     def flush(self) -> str:
         """The end: what still waited was no stop string."""
-        return "" if self.stopped else self._release(len(self._held))
+        return self._release(len(self._held))
 
     def _n_doubtful(self) -> int:
         """How many of the last characters are the start of a stop string."""

@@ -112,14 +112,17 @@ def shows_what_is_sure(
     gate, shown, text = make_gate(stops), "", ""
     for piece in pieces:
         shown += gate.push(piece)
-        text += piece
         if any(stop in text for stop in stops):
-            break
-        sure = len(text) - max(
+            continue  # it was stopped before this piece, of which nothing may pass
+        text += piece
+        n_doubtful = max(
             (n for stop in stops for n in range(len(stop)) if text.endswith(stop[:n])),
             default=0,
         )
-        assert shown == text[:sure], f"{shown!r} is shown of {text!r}"
+        sure = min(
+            text[: len(text) - n_doubtful], cut_before_first(text, stops), key=len
+        )
+        assert shown == sure, f"{shown!r} is shown of {text!r}"
     shown += gate.flush()
     assert shown == gate.text == cut_before_first(text, stops), f"{shown!r} of {text!r}"
 
