@@ -2,6 +2,10 @@
 
 import os
 
+# One thread, before torch is there: on small tensors, threads that wait for one another
+# cost more than they save, and on a busy machine ten times as much.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
