@@ -115,13 +115,12 @@ def shows_what_is_sure(
         if any(stop in text for stop in stops):
             continue  # it was stopped before this piece, of which nothing may pass
         text += piece
-        n_doubtful = max(
-            (n for stop in stops for n in range(len(stop)) if text.endswith(stop[:n])),
-            default=0,
-        )
-        sure = min(
-            text[: len(text) - n_doubtful], cut_before_first(text, stops), key=len
-        )
+        sure = cut_before_first(text, stops)
+        if sure == text:
+            starts = [
+                s[:n] for s in stops for n in range(len(s)) if text.endswith(s[:n])
+            ]
+            sure = text[: len(text) - max(map(len, starts), default=0)]
         assert shown == sure, f"{shown!r} is shown of {text!r}"
     shown += gate.flush()
     assert shown == gate.text == cut_before_first(text, stops), f"{shown!r} of {text!r}"
