@@ -1,9 +1,11 @@
 """The checks of this project: the same here, in CI and on a contributor's machine.
 
-    nox                                    lint, types, tests, golden
+    nox                                    lint, types, tests, golden, mutants
     nox -s tests -- tests/test_attention.py -k softmax
-    nox -s mutants                         the classic mistakes: each must be caught
     nox -s bench                           the bars on time and memory; never in CI
+    nox -s fuzz -- --minutes 60            hostile inputs; one minute unless told
+    nox -s train -- CORPUS FOLDER          the tiny model anew (docs/appendix)
+    nox -s train -- --score FOLDER TEXT    its bits per byte on a text
 
 Each session has an environment of its own under `.nox/`, which later runs use again.
 The package in it is installed as a reader would have it, not linked to the source, so
@@ -20,7 +22,7 @@ nox.needs_version = ">=2025.2.9"
 # torch comes from, and uv does not read them.
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
-nox.options.sessions = ["lint", "types", "tests", "golden"]
+nox.options.sessions = ["lint", "types", "tests", "golden", "mutants"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
@@ -71,3 +73,25 @@ def bench(session: nox.Session) -> None:
     """Time and memory beside the neighbours': `nox -s bench -- PROSE CODE`."""
     session.install(".[properties]", *group("test"))
     session.run("python", "tests/bench/engine.py", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Hostile inputs, by hypothesis: only the package's own errors may come out."""
+    session.install(".[properties]", *group("test"))
+    session.run("python", "tests/fuzz/fuzz.py", *session.posargs)
+
+
+@nox.session
+def train(session: nox.Session) -> None:
+    """Trains the tiny model, or scores a folder (see the top of this file)."""
+    session.install(".")
+    if session.posargs[:1] == ["--score"]:
+        session.run("python", "docs/appendix/score.py", *session.posargs[1:])
+        return
+    corpus, folder, *options = session.posargs
+    merges = f"{folder}/tokenizer"
+    session.run("python", "docs/appendix/train_bpe.py", corpus, merges)
+    session.run(
+        "python", "docs/appendix/train_tiny.py", corpus, merges, folder, *options
+    )
