@@ -216,7 +216,7 @@ def test_a_prompt_is_a_text_or_a_list(bad: object) -> None:
 
 
 def test_a_token_beyond_the_models_vocabulary_is_named() -> None:
-    with pytest.raises(ValueError, match="0 to 99, not 257"):
+    with pytest.raises(ValueError, match="the id 257, but the model knows 0 to 99"):
         stream(ScriptedModel([1], 100), LETTERS, "aba")
     with pytest.raises(ValueError, match="0 to 99, not 261"):  # end-of-text
         stream(ScriptedModel([1], 100), LETTERS, "")
@@ -479,3 +479,9 @@ def test_a_completion_does_not_change() -> None:
 def test_shapes_are_checked_in_this_room() -> None:
     with pytest.raises(TypeCheckError, match="logits"):
         mask_unknown_ids(torch.zeros(2, 3), 2)
+
+
+def test_a_tokenizer_of_another_model_is_told_as_such() -> None:
+    model, gpt2 = GPT2.from_pretrained("tiny"), Tokenizer.from_pretrained("gpt2")
+    with pytest.raises(ValueError, match="do not belong together"):
+        generate(model, gpt2, "Once upon a time")

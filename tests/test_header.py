@@ -201,7 +201,7 @@ def test_a_header_that_is_no_json_object_is_refused(read, text):
 @pytest.mark.parametrize("second", [entry(), entry(shape=(1,), offsets=(0, 4))])
 def test_a_tensor_that_stands_twice_is_refused(read, second):
     text = f'{{"t": {json.dumps(entry())}, "t": {json.dumps(second)}}}'
-    with pytest.raises(SafetensorsError, match="'t' stands twice"):
+    with pytest.raises(SafetensorsError, match="'t' appears twice"):
         read(file_bytes(text.encode(), bytes(8)))
 
 
@@ -396,7 +396,7 @@ def test_an_unknown_name_lists_names_that_are_near(read, path):
 
 
 REFUSED_HERE_ALONE = (
-    "stands twice",
+    "appears twice",
     "its entry is no object",
     "unknown dtype",
     "not supported",

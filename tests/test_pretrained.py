@@ -267,7 +267,7 @@ def test_a_broken_weights_file_is_a_safetensors_error(tmp_path):
         (b"\xef\xbb\xbf{}", "cannot be read: .*BOM"),
         (b"[" * 100_000, "cannot be read: nested deeper"),
         (b'{"n_embd": ' + b"9" * 5000 + b"}", "cannot be read: an integer of 5000"),
-        (b'{"n_embd": 8, "n_embd": 9}', "cannot be read: the key 'n_embd' stands"),
+        (b'{"n_embd": 8, "n_embd": 9}', "cannot be read: the key 'n_embd' appears"),
         (b'{"layer_norm_epsilon": NaN}', "cannot be read: NaN is not JSON"),
         (b"[]", "cannot be read: a JSON list, not an object"),
         (b"null", "cannot be read: a JSON NoneType, not an object"),
@@ -398,7 +398,7 @@ def test_a_random_model_begins_as_gpt2_did():
         (torch.tensor([1j]), r"must be integers, not torch\.complex64"),
         ([[1, 2], [3, 4]], r"\[1, 2\] is not an integer id"),
         ([None], "None is not an integer id"),
-        ("12", "'1' is not an integer id"),
+        ("12", "a text is encoded first"),
         ([torch.tensor(1)], r"tensor\(1\) is not an integer id"),
         (5, "must be ints or a tensor, not int"),
         (None, "must be ints or a tensor, not NoneType"),
@@ -534,3 +534,10 @@ def test_the_model_does_not_change_with_its_file(tmp_path):
     other = random_tensors(SMALL, seed=1)
     safetensors.torch.save_file(other, folder / "model.safetensors")
     assert torch.equal(model(IDS), before)
+
+
+def test_a_model_shows_its_size_and_not_its_numbers():
+    shown = repr(random_model())
+    assert shown.startswith("GPT2(")
+    assert "parameters, GPT2Config(n_vocab=37" in shown
+    assert "tensor" not in shown

@@ -66,7 +66,7 @@ def test_what_the_standard_forbids_is_refused_with_the_reason(raw, reason):
     ],
 )
 def test_a_key_that_stands_twice_is_refused_at_every_level(raw):
-    with pytest.raises(ValueError, match="the key 'a' stands twice"):
+    with pytest.raises(ValueError, match="the key 'a' appears twice"):
         parse_object(raw)
 
 

@@ -296,3 +296,15 @@ def test_the_names_of_the_room_are_there() -> None:
     assert room.END_OF_TEXT == "<|endoftext|>"
     assert room.BYTE_TO_CHAR[0x20] == "Ġ"
     assert room.SPLIT_PATTERN is SPLIT_PATTERN
+
+
+@pytest.mark.parametrize("ids", [15496, "15496", b"ab", None])
+def test_what_is_no_list_of_ids_is_refused_by_its_kind(ids):
+    tokenizer = Tokenizer.from_pretrained("tiny")
+    with pytest.raises(TokenizerError, match=f"not {type(ids).__name__}"):
+        tokenizer.decode(ids)
+
+
+def test_a_tokenizer_shows_its_size():
+    shown = repr(Tokenizer.from_pretrained("gpt2"))
+    assert shown == "Tokenizer(50257 tokens, 50000 merges)"

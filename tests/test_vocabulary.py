@@ -252,7 +252,7 @@ def test_a_vocabulary_that_lacks_a_token_is_refused_by_its_name(
         (f'"x1": {"9" * 5000}', "5000 digits"),
         (f'"x1": {"[" * 100_000}', "nested|depth"),
         (r'"\ud800": 259', "surrogate"),
-        ('"a": 259', "'a' stands twice"),
+        ('"a": 259', "'a' appears twice"),
         ('"x1": 259,', "not JSON"),
     ],
     ids=lambda value: str(value)[:16],

@@ -2,7 +2,7 @@
 
 Source: Radford et al. 2018, section 3.1 (h_0 = U W_e + W_p); openai/gpt-2,
 `src/model.py`. GPT-2 learns a vector for each position; it does not use the sines of
-Vaswani et al. 2017, section 3.5, nor a rotation.
+Vaswani et al. 2017, section 3.5, nor rotations (RoPE).
 """
 
 from jaxtyping import Float, Int

@@ -1,4 +1,4 @@
-"""How well a model foretells a text: perplexity per token and bits per byte.
+"""How well a model predicts a text: perplexity per token and bits per byte.
 
 Source of the windows: transformers, `docs/source/en/perplexity.md` (a strided window,
 of which only the tokens that no earlier window scored are counted). Bits per byte can
@@ -95,7 +95,7 @@ def evaluate(
         raise ValueError(f"text: {len(ids)} token(s); at least two are needed")
     total, n_scored = 0.0, 0
     for begin, first, end in strided_windows(len(ids), window, stride):
-        if first < end:  # a window of one token foretells nothing
+        if first < end:  # a window of one token predicts nothing
             losses = _window_losses(model, ids[begin:end])[first - begin - 1 :]
             total += float(losses.double().sum())
             n_scored += end - first

@@ -2,7 +2,7 @@
 
 Source: openai/gpt-2, `src/model.py`; Radford et al. 2019, section 2.3 (one more layer
 norm after the last block). The output matrix is the token embedding itself (tied, as
-in Radford et al. 2018); no scale stands between.
+in Radford et al. 2018), without any factor.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Transformer:
     def forward(
         self, ids: Int[Tensor, "*batch n_seq"]
     ) -> Float[Tensor, "*batch n_seq n_vocab"]:
-        """[*batch, n_seq] -> [*batch, n_seq, n_vocab]: row i foretells token i + 1."""
+        """[*batch, n_seq] -> [*batch, n_seq, n_vocab]: row i predicts token i + 1."""
         x = embed(ids, self.wte, self.wpe)
         for block in self.h:
             x = block(x)

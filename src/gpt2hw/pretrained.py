@@ -19,6 +19,7 @@ from gpt2hw.kv_cache import KVCache, cached_forward
 from gpt2hw.layout import (
     check_names_and_shapes,
     is_buffer,
+    n_parameters,
     parameter_shapes,
     strip_prefix,
 )
@@ -95,6 +96,10 @@ class GPT2(Transformer):
             **{f.name: getattr(parts, f.name) for f in fields(Transformer)},
         )
 
+    def __repr__(self) -> str:
+        """Its size, not its 124 million numbers."""
+        return f"GPT2({n_parameters(self.config):,} parameters, {self.config})"
+
     def new_cache(self) -> KVCache:
         """An empty cache for this model: `model(ids, cache)` fills it."""
         return KVCache(self)
@@ -145,6 +150,8 @@ class GPT2(Transformer):
 
 @no_type_check
 def _as_tensor(ids: Sequence[int]) -> Tensor:
+    if isinstance(ids, str):
+        raise ValueError("ids: are integers; a text is encoded first, by a Tokenizer")  # noqa: TRY004
     if not isinstance(ids, Sequence):
         kind = type(ids).__name__
         raise ValueError(f"ids: must be ints or a tensor, not {kind}")  # noqa: TRY004
@@ -175,7 +182,7 @@ def _usable_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, TypeError, ImportError) as error:
-        reason = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0].partition(". ")[0]
         raise ValueError(f"device: {name!r} cannot be used here: {reason}") from None
     return device
 

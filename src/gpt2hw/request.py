@@ -26,6 +26,11 @@ def checked_prompt(
     """
     checked("prompt", prompt, (str, list), lambda _: True, "a str or a list of ids")
     given = tokenizer.encode(prompt) if isinstance(prompt, str) else prompt
+    if isinstance(prompt, str) and (unknown := [i for i in given if i >= n_vocab]):
+        raise ValueError(
+            f"prompt: the tokenizer gives it the id {unknown[0]}, but the model knows "
+            f"0 to {n_vocab - 1}: tokenizer and model do not belong together"
+        )
     if not given and tokenizer.eot_id is None:
         raise ValueError("prompt: is empty, and the tokenizer has no end-of-text token")
     rule = f"ids of the model's vocabulary, 0 to {n_vocab - 1}"

@@ -23,7 +23,7 @@ def parse_object(raw: bytes) -> dict[str, Any]:
     {'shape': [2, 3]}
     >>> parse_object(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    ValueError: the key 'a' stands twice
+    ValueError: the key 'a' appears twice
     """
     try:
         value = json.loads(
@@ -50,7 +50,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique: dict[str, Any] = {}
     for key, value in pairs:
         if key in unique:
-            raise ValueError(f"the key {key!r:.80} stands twice")
+            raise ValueError(f"the key {key!r:.80} appears twice")
         unique[key] = value
     return unique
 

@@ -90,6 +90,10 @@ class Tokenizer:
         self.n_vocab = len(vocab)
         self.eot_id = vocab.get(END_OF_TEXT)
 
+    def __repr__(self) -> str:
+        """Its size."""
+        return f"Tokenizer({self.n_vocab} tokens, {len(self._ranks)} merges)"
+
     @classmethod
     def from_pretrained(
         cls, name_or_folder: str | os.PathLike[str] = "tiny"
@@ -159,6 +163,9 @@ class Tokenizer:
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of these ids, joined."""
+        if not isinstance(ids, Iterable) or isinstance(ids, (str, bytes)):
+            kind = type(ids).__name__
+            raise TokenizerError(f"ids: must be a list of ids, not {kind}")
         return b"".join(map(self.token_bytes, ids))
 
     def token_bytes(self, token_id: int) -> bytes:

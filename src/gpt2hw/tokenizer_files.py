@@ -38,8 +38,9 @@ def find_files(name_or_folder: str | os.PathLike[str]) -> tuple[Path, Path | Non
         return merges, vocab_if_there
     if _n_vocab(folder) != GPT2_N_VOCAB:
         raise TokenizerError(
-            f"{folder} has no merges.txt, and its config.json does not speak of GPT-2's"
-            f" {GPT2_N_VOCAB} tokens: put the model's merges.txt (and vocab.json) there"
+            f"{folder} has no merges.txt, and its config.json has no vocab_size of"
+            f" {GPT2_N_VOCAB}, as GPT-2's has: put the model's merges.txt (and"
+            " vocab.json) there"
         )
     warnings.warn(
         f"{folder} has no merges.txt: GPT-2's is used, as the model knows"

@@ -18,7 +18,7 @@ Generate = Callable[..., Completion]
 
 
 class ScriptedModel:
-    """A model that plays a script: its n-th call foretells the script's n-th id.
+    """A model that plays a script: its n-th call predicts the script's n-th id.
 
     `calls` holds the ids that each call was given. Its caches are lists of ids.
     """
