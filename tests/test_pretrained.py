@@ -398,7 +398,7 @@ def test_a_random_model_begins_as_gpt2_did():
         (torch.tensor([1j]), r"must be integers, not torch\.complex64"),
         ([[1, 2], [3, 4]], r"\[1, 2\] is not an integer id"),
         ([None], "None is not an integer id"),
-        ("12", "a text is encoded first"),
+        ("12", "are integers; a text is encoded first"),
         ([torch.tensor(1)], r"tensor\(1\) is not an integer id"),
         (5, "must be ints or a tensor, not int"),
         (None, "must be ints or a tensor, not NoneType"),
