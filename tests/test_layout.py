@@ -209,3 +209,9 @@ def test_the_config_of_another_size_is_suspected_and_every_kind_of_fault_is_show
 def test_a_config_that_asks_for_a_billion_layers_costs_nothing():
     config = GPT2Config(n_layer=10**9)
     assert "n_layer=1000000000" in complaints(parameter_shapes(SMALL), config)
+
+
+def test_a_mask_of_a_layer_that_is_not_there_is_surplus():
+    found = parameter_shapes(SMALL) | {"h.99.attn.bias": (1, 1, 16, 16)}
+    with pytest.raises(CheckpointError, match=r"surplus: h\.99\.attn\.bias"):
+        check_names_and_shapes(found, SMALL)

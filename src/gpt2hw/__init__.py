@@ -27,6 +27,7 @@ _ROOMS = {
     "sampling": ("Sampler",),
     "generation": ("Completion", "generate", "stream"),
     "tracing": ("trace",),
+    "evaluation": ("evaluate",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -40,6 +41,7 @@ __all__ = [  # noqa: RUF022 -- in the order of the house
     "generate",
     "stream",
     "trace",
+    "evaluate",
     "read_safetensors",
     "write_safetensors",
     "read_header",
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
         SafetensorsError,
         TokenizerError,
     )
+    from gpt2hw.evaluation import evaluate
     from gpt2hw.generation import Completion, generate, stream
     from gpt2hw.header import read_header
     from gpt2hw.kv_cache import KVCache

@@ -17,7 +17,7 @@ from gpt2hw.linear import Linear
 
 
 def softmax(x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
-    """Each row of numbers as probabilities: positive, in the same order, of sum 1.
+    """Each row of numbers as probabilities: none negative, in the same order, of sum 1.
 
     The row's maximum is subtracted first. It changes nothing in exact arithmetic,
     since softmax(x + c) = softmax(x), and keeps exp from overflowing.
@@ -65,8 +65,8 @@ def attention_weights(
 ) -> Float[Tensor, "*batch n_seq n_kv"]:
     """Scores to weights: the future is struck out, each row becomes probabilities.
 
-    Minus infinity is exp's exact zero: a large negative number such as -10,000 would
-    leak where all scores are low, and overflow in half precision.
+    Minus infinity is exp's exact zero. A large negative number is not: -10,000 leaks
+    where all scores are as low, and -1e9 does not fit into float16.
 
     >>> attention_weights(torch.zeros(2, 2))
     tensor([[1.0000, 0.0000],

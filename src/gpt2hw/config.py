@@ -1,8 +1,9 @@
 """The numbers that shape a GPT-2: how wide, how deep, how long.
 
 Source: `config.json` in Hugging Face's layout (transformers,
-`models/gpt2/configuration_gpt2.py`); the five published sizes are those of Radford et
-al. 2019, table 2 (124M to 1558M) and of DistilGPT2's model card.
+`models/gpt2/configuration_gpt2.py`); the published sizes are those of Radford et al.
+2019, table 2 (whose counts, 117M to 1542M, are not those of the published files), and
+of DistilGPT2's model card.
 """
 
 from collections.abc import Mapping

@@ -7,6 +7,8 @@ from gpt2hw.config import GPT2Config
 from gpt2hw.errors import CheckpointError
 from gpt2hw.strict_json import parse_object
 
+MAX_SETTINGS_BYTES = 2**20  # GPT-2's has 665; what is cut off is no JSON
+
 
 def read_settings(folder: Path) -> dict[str, Any]:
     """The keys of a folder's config.json, as they stand there.
@@ -19,9 +21,12 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     try:
-        return parse_object(path.read_bytes())
+        with path.open("rb") as file:
+            return parse_object(file.read(MAX_SETTINGS_BYTES))
     except FileNotFoundError:
-        raise CheckpointError(f"{folder} has no config.json") from None
+        raise CheckpointError(
+            f"{folder} has no config.json: put the one of the same model there"
+        ) from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from None
 
@@ -66,4 +71,6 @@ def weights_file(folder: Path) -> Path:
             f"{folder} holds only pytorch_model.bin, a pickle, which can run code when "
             "opened and is never loaded here; convert it to model.safetensors first"
         )
-    raise CheckpointError(f"{folder} has no model.safetensors")
+    raise CheckpointError(
+        f"{folder} has no model.safetensors: put the one of the same model there"
+    )

@@ -197,7 +197,9 @@ def generate(
     (forget the oldest ids and recompute, which is slow).
 
     A prompt of n_ctx ids allows one new id, since the last id is never read. A
-    character that is unfinished at the end is one U+FFFD.
+    character that is unfinished at the end is one U+FFFD. Of several stop strings in
+    the text after an id, the one that begins first cuts; so which one does can depend
+    on where the tokens end.
 
     Raises ContextError, before anything is computed, for more than n_ctx positions;
     ValueError, naming the argument, for one that is out of range; TokenizerError for a

@@ -2,7 +2,9 @@
 
 Source of the kinds: Elhage et al. 2021, "A Mathematical Framework for Transformer
 Circuits" (previous-token and induction heads); Olsson et al. 2022, "In-context
-Learning and Induction Heads", whose test on a random sequence said twice is used here.
+Learning and Induction Heads", whose test on a random sequence said twice is used here;
+Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks" (heads that
+rest on the first token).
 """
 
 from collections.abc import Sequence
@@ -12,13 +14,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gpt2hw.doors import checked
 from gpt2hw.pretrained import GPT2
 from gpt2hw.tracing import trace
 
 
 @dataclass(frozen=True)
 class HeadScore:
-    """One head's mean attention weight, from 0 to 1, to three places.
+    """One head's mean attention weights, each from 0 to 1.
 
     `previous_token`: the token before; `first_token`: the first of the context;
     `induction`: in a repeated sequence, the token that followed last time.
@@ -51,7 +54,8 @@ def head_scores(
     """
     if len(ids) < 3:
         raise ValueError(f"ids: {len(ids)} are too few to score heads by; 3 are needed")
-    n_repeat = n_repeat or max(2, model.config.n_ctx // 4)
+    n_repeat = max(2, model.config.n_ctx // 4) if n_repeat is None else n_repeat
+    checked("n_repeat", n_repeat, int, lambda n: n >= 2, "an integer from 2 up")
     generator = torch.Generator().manual_seed(seed)
     once = torch.randint(model.config.n_vocab, (n_repeat,), generator=generator)
     on_text = trace(model, ids)

@@ -33,7 +33,8 @@ def find(name_or_path: str | os.PathLike[str]) -> Path:
     >>> find("tiny").name
     'tiny'
     """
-    name = os.fspath(name_or_path)
+    is_text = isinstance(name_or_path, (str, os.PathLike))
+    name = os.fspath(name_or_path) if is_text else name_or_path
     if not isinstance(name, str) or not name or "\0" in name:
         raise CheckpointError(f"a model is a name or a folder, not {name!r}")
     if is_path(name_or_path):
@@ -60,8 +61,10 @@ def is_path(name_or_path: str | os.PathLike[str]) -> bool:
     name = name_or_path
     if name == "tiny" or name in PUBLISHED:
         return False
-    looks_so = name[:1] in {".", "/", "~"} or "\\" in name or name.count("/") > 1
-    return looks_so or os.path.isdir(name)  # noqa: PTH112 -- never raises
+    if name[:1] in {".", "/", "~"} or "\\" in name or name.count("/") > 1:
+        return True
+    climbs = ".." in name.split("/")  # Windows takes "a/.." for a folder that is there
+    return not climbs and os.path.isdir(name)  # noqa: PTH112 -- never raises
 
 
 def _expanded(path: str) -> Path:

@@ -15,6 +15,9 @@ HEAD = "lm_head.weight"
 _BODY = ("wte.", "wpe.", "h.", "ln_f.")  # what the prefix stands before, if it is there
 
 
+_MASKS = ("bias", "masked_bias")
+
+
 def parameter_shapes(config: GPT2Config) -> dict[str, tuple[int, ...]]:
     """The shape of every parameter by its name, in the order of the forward pass.
 
@@ -82,7 +85,7 @@ def is_buffer(name: str) -> bool:
     >>> is_buffer("h.0.attn.bias"), is_buffer("h.0.attn.c_attn.bias")
     (True, False)
     """
-    return name.endswith((".attn.bias", ".attn.masked_bias"))
+    return name.endswith(tuple(f".attn.{mask}" for mask in _MASKS))
 
 
 def strip_prefix(names: Iterable[str]) -> dict[str, str]:
@@ -137,6 +140,7 @@ def check_names_and_shapes(
         )
     expected = parameter_shapes(config)
     allowed = {HEAD: expected["wte.weight"]} | expected
+    masks = {f"h.{i}.attn.{b}" for i in range(config.n_layer) for b in _MASKS}
     missing = [
         f"missing: {name} {list(shape)}"
         for name, shape in expected.items()
@@ -145,7 +149,7 @@ def check_names_and_shapes(
     surplus = [
         f"surplus: {name} {list(shape)}"
         for name, shape in found.items()
-        if name not in allowed and not is_buffer(name)
+        if name not in allowed and name not in masks
     ]
     misshapen = [
         _shape_fault(name, shape, allowed[name])

@@ -82,10 +82,12 @@ class GPT2(Transformer):
 
     @classmethod
     def random(cls, config: GPT2Config, seed: int = 0) -> "GPT2":
-        """Untrained weights as GPT-2 begins with: normal, of deviation 0.02.
+        """Untrained weights: normal, of deviation 0.02; biases 0, norms 1.
 
-        The maps that write to the residual stream are scaled by 1 / sqrt(2 n_layer)
-        (Radford et al. 2019, section 2.3). The global random state is not touched.
+        The maps that write to the residual stream, two a block, are scaled by
+        1 / sqrt(2 n_layer) (Radford et al. 2019, section 2.3). As in Hugging Face's
+        `initializer_range`, positions begin with 0.02 too; OpenAI's code has 0.01
+        there. The global random state is not touched.
         """
         return cls._wrap(config, assemble(config, _first_weights(config, seed), CPU))
 
@@ -119,6 +121,10 @@ class GPT2(Transformer):
         checked = self.checked(ids)
         if cache is None:
             return self.forward(checked)
+        if not isinstance(cache, KVCache):
+            raise ValueError(  # noqa: TRY004
+                f"cache: must be a KVCache or None, not {cache!r:.80}"
+            )
         cache.check(self, checked.shape[:-1], checked.shape[-1])
         return cached_forward(self, checked, cache)
 

@@ -1,5 +1,6 @@
 """What `generate` is asked for, checked before anything is computed."""
 
+import sys
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, Literal, get_args
@@ -80,4 +81,4 @@ def checked_limit(
         )
     if overflow == "stop" and n_fit < max_new_tokens:
         return n_fit, "context"
-    return int(max_new_tokens), "length"
+    return min(int(max_new_tokens), sys.maxsize), "length"

@@ -12,7 +12,7 @@ from pathlib import Path
 from gpt2hw.config import PUBLISHED
 from gpt2hw.errors import CheckpointError, TokenizerError
 from gpt2hw.folder import read_settings
-from gpt2hw.hub import SHIPPED, find
+from gpt2hw.hub import SHIPPED, find, is_path
 from gpt2hw.vocabulary import Pair, derive_vocabulary
 
 GPT2_MERGES = SHIPPED / "gpt2" / "merges.txt"
@@ -29,7 +29,7 @@ def find_files(name_or_folder: str | os.PathLike[str]) -> tuple[Path, Path | Non
     >>> find_files("gpt2-xl")[1] is None
     True
     """
-    if os.fspath(name_or_folder) in PUBLISHED:
+    if not is_path(name_or_folder) and _bare(name_or_folder) in PUBLISHED:
         return GPT2_MERGES, None
     folder = find(name_or_folder)
     merges, vocab = folder / "merges.txt", folder / "vocab.json"
@@ -48,6 +48,13 @@ def find_files(name_or_folder: str | os.PathLike[str]) -> tuple[Path, Path | Non
         stacklevel=3,
     )
     return GPT2_MERGES, vocab_if_there
+
+
+def _bare(name: str | os.PathLike[str]) -> str:
+    """The name without GPT-2's owner on the hub, where one stands before it."""
+    owners = ("openai-community/", "distilbert/")
+    text = str(name)
+    return next((text.removeprefix(o) for o in owners if text.startswith(o)), text)
 
 
 def _n_vocab(folder: Path) -> object:

@@ -11,9 +11,8 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
-from gpt2hw.cli import console
+from gpt2hw.cli import console, usage
 from gpt2hw.errors import GPT2HWError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
@@ -41,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     arguments = [console.decoded(word, n) for n, word in enumerate(argv, 1)]
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     with console.leaving_at_once():
         import typer
 
@@ -55,6 +56,13 @@ def _run(argv: Sequence[str]) -> int:
             command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
+    except Exception as error:
+        told = usage.told(error, command, arguments)
+        if told is None:
+            raise
+        console.flush_or_discard_output()
+        console.say(f"gpt2hw: error: {told}")
+        return 2
     return 0
 
 
@@ -79,23 +87,11 @@ def _failed(error: Exception) -> int:
     console.flush_or_discard_output()
     if console.is_closed_pipe(error):
         return 0
-    if hasattr(error, "format_message"):  # typer's errors of usage have it
-        console.say(f"gpt2hw: error: {_usage(error)}")
-        return 2
     message = _message(error)
     if message is None:
         raise error
     console.say(f"gpt2hw: error: {message}")
     return 1
-
-
-def _usage(error: Any) -> str:
-    """A wrong use of the command line, told by typer; and where to look."""
-    context = getattr(error, "ctx", None)
-    hint = f"see {context.command_path if context else 'gpt2hw'} --help"
-    if type(error).__name__ == "NoSuchOption":
-        hint += "; a text that begins with - stands after --"
-    return f"{error.format_message().rstrip('.')} ({hint})"
 
 
 def _message(error: Exception) -> str | None:

@@ -4,6 +4,7 @@ Sources: Python's documentation of `signal` (note on SIGPIPE), of `sys.stdout`, 
 PEP 383 (bytes in arguments that the system's encoding cannot read).
 """
 
+import codecs
 import errno
 import os
 import signal
@@ -14,8 +15,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from gpt2hw.cli.text import one_line
+from gpt2hw.cli.text import json_text, one_line
 from gpt2hw.errors import GPT2HWError
 
 
@@ -45,6 +47,16 @@ def say_apart(lines: Iterable[str]) -> None:
     """Lines on standard error; on a terminal an empty one sets them off."""
     for line in [""] * sys.stderr.isatty() + list(lines):
         say(line)
+
+
+def print_json(found: Any) -> None:
+    """JSON on standard output: a terminal gets the characters that it has.
+
+    So does a pipe in UTF-8, as JSON between programs has to be; another gets ASCII.
+    """
+    encoding = sys.stdout.encoding or "ascii"
+    can_show = sys.stdout.isatty() or codecs.lookup(encoding).name == "utf-8"
+    print(json_text(found, encoding if can_show else "ascii"))
 
 
 def decoded(word: str, n: int) -> str:

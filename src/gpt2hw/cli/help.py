@@ -10,12 +10,24 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from gpt2hw.cli.usage import WrongUse, did_you_mean, too_many
+
 WIDEST = 88
 NARROW = 60  # below this many columns, what an option does stands under its name
 
 
 class Command(TyperCommand):
-    """A command with our page of help."""
+    """A command with our page of help; it takes one argument."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the words; raises WrongUse where arguments are left over."""
+        ctx.allow_extra_args = True
+        left = super().parse_args(ctx, args)
+        if left:
+            metavars = [p.metavar or "" for p in self.params]
+            is_text = any(metavar.endswith("|-") for metavar in metavars)
+            raise too_many(1 + len(left), is_text)
+        return left
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Writes the page."""
@@ -24,6 +36,14 @@ class Command(TyperCommand):
 
 class Group(TyperGroup):
     """The program with our page of help."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is named first; raises WrongUse where there is none."""
+        if args[0] not in self.commands:
+            near = did_you_mean(args[0], self.commands)
+            others = f"; there are {', '.join(self.commands)}"
+            raise WrongUse(f"no command {args[0]!r}{near or others}")
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Writes the page."""
@@ -34,7 +54,7 @@ def page(command: Any, context: Any) -> str:
     """The help of a command: usage, what it does, commands, arguments, options."""
     width = min(shutil.get_terminal_size().columns, WIDEST)
     parts = command.get_params(context)
-    arguments = [(p.metavar, p.help) for p in parts if p.param_type_name == "argument"]
+    arguments = [_argument(p) for p in parts if p.param_type_name == "argument"]
     options = [_option(p) for p in parts if p.param_type_name == "option"]
     commands = list(_commands(command))
     words = ["[OPTIONS]", *(name for name, _ in arguments)]
@@ -47,6 +67,11 @@ def page(command: Any, context: Any) -> str:
         if rows:
             blocks.append(f"{title}:\n{_rows(rows, left, width)}")
     return "\n\n".join(blocks) + "\n"
+
+
+def _argument(argument: Any) -> tuple[str, str]:
+    name = argument.metavar if argument.required else f"[{argument.metavar}]"
+    return name, argument.help or ""
 
 
 def _option(option: Any) -> tuple[str, str]:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpt2hw.cli.text import json_text, neutral
+from gpt2hw.cli import console
+from gpt2hw.cli.text import counted, neutral
+from gpt2hw.cli.usage import WrongUse
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -17,11 +19,21 @@ if TYPE_CHECKING:
 
 def inspect(
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="NAME|FOLDER|FILE", help="a model, or a .safetensors file [tiny]"
+            metavar="NAME|FOLDER|FILE",
+            help="a model, or a .safetensors file [default: tiny]",
         ),
-    ] = "tiny",
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|FOLDER|FILE",
+            help="the same, as other commands have it",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="print the same, and more, as JSON")
     ] = False,
@@ -33,11 +45,13 @@ def inspect(
     """
     from gpt2hw.inspection import inspect_checkpoint
 
-    report = inspect_checkpoint(place_of(what))
+    given = [name for name in (what, model) if name is not None]
+    if len(given) == 2:
+        raise WrongUse(f"the model is named twice: {what} and --model {model}")
+    report = inspect_checkpoint(place_of(given[0] if given else "tiny"))
     config = config_beside(report.path)
     if as_json:
-        found = {"config": config and asdict(config)} | report.to_json()
-        print(json_text(found))
+        console.print_json({"config": config and asdict(config)} | report.to_json())
         return
     print_report(report, config)
 
@@ -71,14 +85,43 @@ def config_beside(file: Path) -> "GPT2Config | None":
 
 
 def print_report(report: "Report", config: "GPT2Config | None") -> None:
-    """Prints where the file lies, its model's shape, the tensors, the totals, notes."""
-    from gpt2hw.cli.screen import show
+    """Prints a summary, the file, its model's shape, the tensors, the totals, notes."""
+    from gpt2hw.cli.screen import filled, shortened, show
 
     shape = asdict(config) if config else {}
     numbers = "  ".join(f"{name} {shape[name]}" for name in SHAPE if name in shape)
-    above = [neutral(str(report.path)), *([numbers] if numbers else []), ""]
-    notes = [part for note in report.notes for part in ("", neutral(note))]
+    above = [filled(summary(report)), shortened(neutral(str(report.path)))]
+    above += [filled(numbers)] * bool(numbers) + [""]
+    notes = [part for note in report.notes for part in ("", filled(neutral(note)))]
     show(*above, _tensors(report), "", _totals(report), *notes)
+
+
+def summary(report: "Report") -> str:
+    """What the file holds, in one line."""
+    everything, heads = report.total(), report.total("tied head")
+    parts = [
+        counted(report.total("parameter").n_elements, "parameter"),
+        counted(report.total("buffer").n_tensors, "buffer"),
+        *(["a tied head"] if heads.n_tensors else []),
+    ]
+    dtypes = " and ".join(sorted({row.dtype for row in report.rows}))
+    size = readable(everything.n_bytes)
+    return (
+        f"{counted(everything.n_tensors, 'tensor')}: {', '.join(parts)};"
+        f" {dtypes + ', ' if dtypes else ''}{size}"
+    )
+
+
+def readable(n_bytes: int) -> str:
+    """A number of bytes in the unit that fits.
+
+    >>> readable(92), readable(4_444_416), readable(999_960)
+    ('92 B', '4.4 MB', '1.0 MB')
+    """
+    size, units = float(n_bytes), ["B", "kB", "MB", "GB", "TB"]
+    while len(units) > 1 and round(size, 1) >= 1000:
+        size, units = size / 1000, units[1:]
+    return f"{size:.0f} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
 
 
 SHAPE = ("n_vocab", "n_ctx", "n_embd", "n_head", "n_layer", "n_inner")

@@ -1,47 +1,42 @@
 """What several commands share: their common options, and the texts they are given."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpt2hw.cli import console
+from gpt2hw.cli.usage import whole
 
 if TYPE_CHECKING:
+    from gpt2hw.config import GPT2Config
     from gpt2hw.pretrained import GPT2
     from gpt2hw.tokenizer import Tokenizer
 
+SMALL = 10_000_000  # parameters; below, threads wait for each other more than they do
 MODELS = "tiny, gpt2 (-medium, -large, -xl), distilgpt2, owner/name, or a folder"
 
 Model = Annotated[
     str,
-    typer.Option("--model", "-m", metavar="NAME|FOLDER", help=f"{MODELS} [tiny]"),
+    typer.Option(
+        "--model", "-m", metavar="NAME|FOLDER", help=f"{MODELS} [default: tiny]"
+    ),
 ]
 Threads = Annotated[
     int | None,
     typer.Option(
         "--threads",
-        min=1,
-        max=1024,
+        parser=whole("--threads", 1, 1024),
         metavar="N",
-        help="compute with N threads [torch decides]",
+        help="compute with N threads [default: 1 for a model of fewer than 10 million"
+        " parameters, else torch's choice]",
     ),
 ]
 Device = Annotated[
     str,
-    typer.Option("--device", metavar="NAME", help="torch's cpu, cuda, mps, ... [cpu]"),
+    typer.Option(
+        "--device", metavar="NAME", help="torch's cpu, cuda, mps, ... [default: cpu]"
+    ),
 ]
-
-
-def must_be(rule: str, fits: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """A check for an option's value: None, or one that fits the rule."""
-
-    def check(value: Any) -> Any:
-        if value is not None and not fits(value):
-            raise typer.BadParameter(f"must be {rule}, not {value}")
-        return value
-
-    return check
 
 
 def text_of(argument: str) -> str:
@@ -57,14 +52,29 @@ def prompt_of(argument: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
+def usual_threads(config: "GPT2Config") -> int | None:
+    """How many threads a model gets unless --threads tells; None leaves it to torch.
+
+    >>> from gpt2hw import GPT2Config
+    >>> usual_threads(GPT2Config(n_embd=64, n_head=4, n_layer=2))
+    1
+    """
+    from gpt2hw.layout import n_parameters
+
+    return 1 if n_parameters(config) < SMALL else None
+
+
 def load(
     model: str, device: str = "cpu", threads: int | None = None
 ) -> tuple["GPT2", "Tokenizer"]:
     """The model and its tokenizer; what fails quickly does so before torch is there."""
+    from gpt2hw.folder import read_config
     from gpt2hw.hub import find
     from gpt2hw.tokenizer import Tokenizer
 
-    find(model)
+    folder = find(model)
+    if threads is None:
+        threads = usual_threads(read_config(folder))
     tokenizer = Tokenizer.from_pretrained(model)
     with console.leaving_at_once():
         import torch

@@ -3,12 +3,15 @@
 Into a pipe or a file everything goes without colour, and each line whole, however long.
 """
 
+import re
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -37,6 +40,38 @@ def show(*parts: str | Text) -> None:
     console = rich_console()
     for part in parts:
         console.print(part, soft_wrap=True)
+
+
+def filled(text: str) -> str:
+    """A text in lines no longer than the terminal, broken between words alone.
+
+    >>> filled("into a pipe it is one line")
+    'into a pipe it is one line'
+    """
+    width = rich_console().width
+    return textwrap.fill(
+        text, width, break_long_words=False, break_on_hyphens=False, tabsize=1
+    )
+
+
+def aside(text: str) -> None:
+    """A dim line for a person who looks on; into a pipe or a file, nothing."""
+    if sys.stdout.isatty():
+        show(Text(filled(neutral(text)), "dim"))
+
+
+def shortened(path: str) -> str:
+    """A path without its first folders where the terminal is too narrow for all."""
+    width = rich_console().width
+    if cell_len(path) <= width:
+        return path
+    first, *others = re.split(r"(?=[/\\])", path)
+    while others and cell_len("..." + "".join(others)) > width:
+        first = others.pop(0)
+    rest = "".join(others) or first
+    while cell_len("..." + rest) > width:
+        rest = rest[1:]
+    return "..." + rest
 
 
 class Output:

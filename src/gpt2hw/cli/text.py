@@ -45,8 +45,19 @@ def one_line(message: str) -> str:
     return neutral(joined.replace("\n", " "))
 
 
-def json_text(found: Any) -> str:
-    """JSON in ASCII, with a line for each entry and for each row of a list of objects.
+def counted(n: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "value"), counted(2048, "token")
+    ('1 value', '2,048 tokens')
+    """
+    return f"{n:,} {what}" + "s" * (n != 1)
+
+
+def json_text(found: Any, encoding: str = "ascii") -> str:
+    """JSON with a line for each entry and for each row of a list of objects.
+
+    What cannot be seen, or lacks in the encoding, is an escape.
 
     >>> print(json_text({"n": 2, "rows": [{"id": 1}, {"id": 2}]}))
     {
@@ -58,15 +69,30 @@ def json_text(found: Any) -> str:
     }
     """
     if isinstance(found, dict):
-        lines = [f"{json.dumps(key)}: {json_text(found[key])}" for key in found]
+        lines = [
+            f"{_json(key, encoding)}: {json_text(found[key], encoding)}"
+            for key in found
+        ]
         opening, closing = "{}"
     elif isinstance(found, list) and found and isinstance(found[0], dict):
-        lines = [json.dumps(row, allow_nan=False) for row in found]
+        lines = [_json(row, encoding) for row in found]
         opening, closing = "[]"
     else:
-        return json.dumps(found, allow_nan=False)
+        return _json(found, encoding)
     inside = ",\n".join(lines).replace("\n", "\n  ")
     return f"{opening}\n  {inside}\n{closing}" if lines else opening + closing
+
+
+def _json(found: Any, encoding: str) -> str:
+    text = json.dumps(found, allow_nan=False, ensure_ascii=False)
+
+    def shown(match: re.Match[str]) -> str:
+        char = match[0]
+        if char.isprintable() and _fits(char, encoding):
+            return char
+        return r"\u007f" if char == "\x7f" else json.dumps(char)[1:-1]
+
+    return re.sub(r"[^\x00-\x7e]", shown, text)
 
 
 def spelled(data: bytes, encoding: str = "utf-8", also: str = "") -> str:

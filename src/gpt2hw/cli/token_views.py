@@ -6,13 +6,14 @@ A token is a string of bytes and need not be whole characters, so each is spelt 
 
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from gpt2hw.cli.screen import rich_console, show, table
-from gpt2hw.cli.text import dotted, quoted
+from gpt2hw.cli.screen import aside, rich_console, show, table
+from gpt2hw.cli.text import dotted, quoted, spelled
 
 if TYPE_CHECKING:
     from gpt2hw.tokenizer import Step
@@ -53,6 +54,29 @@ def print_tokens(tokens: Sequence[Token]) -> None:
     styles = GROUNDS if console.color_system in ("256", "truecolor") else LETTERS
     for row in _rows(tokens, console.width, styles):
         console.print(row, soft_wrap=True)
+    if (split := first_split(tokens)) is not None:
+        aside(f"{split}: one character in {_IN_WORDS[split.count(' ') + 1]} tokens")
+
+
+_IN_WORDS = {2: "two", 3: "three", 4: "four"}  # UTF-8 takes four bytes at most
+
+
+def first_split(tokens: Sequence[Token]) -> str | None:
+    r"""The first character that several tokens share, its bytes spelt out by token.
+
+    >>> print(first_split([(447, b"\xe2\x80"), (247, b"\x99"), (82, b"s")]))
+    \xe2\x80 \x99
+    """
+    bounds = set(accumulate(len(data) for _, data in tokens))
+    start = 0
+    for char in b"".join(data for _, data in tokens).decode("utf-8", "surrogateescape"):
+        raw = char.encode("utf-8", "surrogateescape")
+        cuts = [n for n in range(1, len(raw)) if start + n in bounds]
+        if cuts:
+            parts = pairwise([0, *cuts, len(raw)])
+            return " ".join(spelled(raw[a:b]) for a, b in parts)
+        start += len(raw)
+    return None
 
 
 def _rows(

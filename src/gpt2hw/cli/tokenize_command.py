@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpt2hw.cli import console
 from gpt2hw.cli.options import MODELS, text_of
-from gpt2hw.cli.text import json_text
+from gpt2hw.cli.text import counted
+from gpt2hw.cli.usage import WrongUse
 
 if TYPE_CHECKING:
     from gpt2hw.tokenizer import Tokenizer
@@ -21,7 +23,13 @@ def tokenize(
     ],
     model: Annotated[
         str,
-        typer.Option("--model", "-m", metavar="NAME|FOLDER", help=f"{MODELS} [gpt2]"),
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME|FOLDER",
+            help=f"whose tokenizer: {MODELS} [default: gpt2; generate and trace use"
+            " tiny]",
+        ),
     ] = "gpt2",
     ids: Annotated[
         bool, typer.Option("--ids", help="print the ids alone, in one line")
@@ -41,8 +49,8 @@ def tokenize(
 ) -> None:
     """Show how a text is cut into tokens, and their ids.
 
-    The text - is read from standard input, as UTF-8, with its last line end. On a
-    terminal a space is shown as a dot; in a pipe each token has a line of its own.
+    If TEXT is -, it is read from standard input (UTF-8), including its last newline. On
+    a terminal a space is shown as a dot; in a pipe each token has a line of its own.
     """
     one_of({"--ids": ids, "--json": as_json, "--explain": explain, "--decode": decode})
     from gpt2hw.tokenizer import Tokenizer
@@ -51,19 +59,22 @@ def tokenize(
     tokenizer = Tokenizer.from_pretrained(model)
     if decode:
         print_bytes(tokenizer.decode_bytes(parse_ids(given)))
+        name_model(model)
         return
     found = tokenizer.encode(given, allow_special=allow_special)
     if ids:
         print(*found)
         return
     print_tokens(tokenizer, found, given if explain else None, as_json)
+    if not as_json:
+        name_model(model, f": {counted(len(found), 'token')}")
 
 
 def one_of(flags: dict[str, bool]) -> None:
     """Raises an error of usage where two of the flags are given."""
     given = [name for name, is_given in flags.items() if is_given]
     if len(given) > 1:
-        raise typer.BadParameter(f"{given[0]} and {given[1]} do not go together")
+        raise WrongUse(f"{given[0]} and {given[1]} do not go together")
 
 
 def parse_ids(text: str) -> list[int]:
@@ -75,7 +86,7 @@ def parse_ids(text: str) -> list[int]:
     words = re.sub(r"[\[\],]", " ", text).split()
     for word in words:
         if not re.fullmatch("-?[0-9]{1,18}", word):
-            raise typer.BadParameter(f"{word!r} is not an id", param_hint="'--decode'")
+            raise WrongUse(f"--decode takes ids, and {word!r} is not an id")
     return [int(word) for word in words]
 
 
@@ -91,6 +102,13 @@ def print_bytes(data: bytes) -> None:
         sys.stdout.buffer.write(data)
 
 
+def name_model(model: str, what: str = "") -> None:
+    """Tells a person whose tokenizer it was; a program asked for the tokens alone."""
+    from gpt2hw.cli.screen import aside
+
+    aside(f"tokenizer of {model}{what}")
+
+
 def print_tokens(
     tokenizer: "Tokenizer", ids: list[int], explained: str | None, as_json: bool
 ) -> None:
@@ -99,7 +117,7 @@ def print_tokens(
 
     tokens = [(token_id, tokenizer.token_bytes(token_id)) for token_id in ids]
     if as_json:
-        print(json_text(token_views.as_rows(tokens)))
+        console.print_json(token_views.as_rows(tokens))
         return
     if explained is not None:
         if len(explained) > LONGEST_EXPLAINED:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt2hw.cli import console
-from gpt2hw.cli.options import Device, Model, Threads, load, must_be, prompt_of
-from gpt2hw.cli.text import json_text
+from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of
+from gpt2hw.cli.text import counted
+from gpt2hw.cli.usage import path_that
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,7 +48,9 @@ def trace(
             "--save",
             metavar="FILE",
             help="write whole tensors to a .safetensors file",
-            callback=must_be("a file in a folder that is there", can_be_written),
+            parser=path_that(
+                "--save", "a file in a folder that is there", can_be_written
+            ),
         ),
     ] = None,
     threads: Threads = None,
@@ -55,10 +58,11 @@ def trace(
 ) -> None:
     """Print every intermediate value of a forward pass.
 
-    Each with its shape, its mean, its norm (the root of the sum of squares) and its
-    first numbers; at the end, what the model thinks comes next. An empty prompt is the
-    end-of-text token, after which documents begin. The prompt - is read from standard
-    input, as UTF-8; one line end at its end is dropped.
+    Each with its shape, its mean, its norm (the root of the sum of squares) and the
+    last token's first numbers, in the first head where there are several; at the end,
+    what the model thinks comes next. An empty prompt is the end-of-text token, after
+    which documents begin. If PROMPT is -, it is read from standard input (UTF-8),
+    without its last newline.
     """
     text = prompt_of(prompt)
     engine, tokenizer = load(model, device, threads)
@@ -76,10 +80,9 @@ def trace(
         write_values(save, ids, chosen, {"model": model, "prompt": text})
     following = trace_view.likeliest(values["logits"][-1], tokenizer)
     if as_json:
-        found = trace_view.as_dict(text, ids, chosen, following)
-        print(json_text(found))
+        console.print_json(trace_view.as_dict(text, ids, chosen, following))
         return
-    trace_view.print_trace(tokenizer, ids, chosen, following)
+    trace_view.print_trace(model, tokenizer, ids, chosen, following)
 
 
 def select(values: dict[str, "Tensor"], filters: list[str]) -> dict[str, "Tensor"]:
@@ -109,4 +112,4 @@ def write_values(
     from gpt2hw.safetensors import write_safetensors
 
     write_safetensors(path, {"ids": torch.tensor(ids), **values}, metadata)
-    console.say(f"gpt2hw: wrote {len(values)} values and the ids to {path}")
+    console.say(f"gpt2hw: wrote {counted(len(values), 'value')} and the ids to {path}")

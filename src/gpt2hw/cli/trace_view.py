@@ -10,13 +10,13 @@ from rich.text import Text
 from torch import Tensor
 
 from gpt2hw.attention import softmax
-from gpt2hw.cli.screen import rich_console, show, table
-from gpt2hw.cli.text import quoted
+from gpt2hw.cli.screen import GAP, aside, rich_console, show, table
+from gpt2hw.cli.text import counted, quoted
 from gpt2hw.generation import mask_unknown_ids
 from gpt2hw.tokenizer import Tokenizer
 
 N_FIRST, N_NEXT = 5, 5
-NUMBER = 10  # columns for one number
+HEADINGS = ("last token's first numbers", "last token")
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,22 @@ def likeliest(logits_row: Tensor, tokenizer: Tokenizer) -> list[Candidate]:
 
 
 def summary(value: Tensor) -> dict[str, Any]:
-    """Shape, mean, norm and first numbers; the sums are taken in float64."""
+    """Shape, mean, norm, the last token's first numbers; sums are taken in float64.
+
+    The last token decides what comes next. Of several heads it is the first one's.
+
+    >>> import torch
+    >>> summary(torch.tensor([[[1.0, 0.0], [0.25, 0.75]]]))["last_token"]
+    [0.25, 0.75]
+    """
     numbers = value.detach().cpu().double().flatten()
+    last = value.detach().flatten(0, -3)[0] if value.ndim > 2 else value.detach()
+    last = last[-1, :N_FIRST].cpu().double()
     return {
         "shape": list(value.shape),
         "mean": float(numbers.mean()),
         "norm": float(numbers.square().sum().sqrt()),
-        "first": numbers[:N_FIRST].tolist(),
+        "last_token": last.tolist(),
     }
 
 
@@ -81,6 +90,7 @@ def _finite(value: Any) -> Any:
 
 
 def print_trace(
+    model: str,
     tokenizer: Tokenizer,
     ids: Sequence[int],
     values: Mapping[str, Tensor],
@@ -96,23 +106,43 @@ def print_trace(
         (f"{c.probability:.1%}", str(c.token_id), quoted(c.token, encoding))
         for c in following
     ]
-    show(table(("id", "token"), tokens, right=("id",)), "", _values(values), "")
-    show(table(("next", "id", "token"), chances, right=("next", "id")))
+    parts: list[str | Text] = [
+        table(("id", "token"), tokens, right=("id",)),
+        "",
+        _values(values),
+        "",
+        table(("chance", "id", "next token"), chances, right=("chance", "id")),
+    ]
+    aside(f"{model}: {counted(len(ids), 'token')}, {counted(len(values), 'value')}")
+    show(*parts)
+    n_lines = sum(str(part).count("\n") + 1 for part in parts)
+    if n_lines > rich_console().height:
+        aside("-n NAME shows fewer values: -n weights, or -n 'h.0.*'")
 
 
 def _values(values: Mapping[str, Tensor]) -> Text:
-    """Name, shape, mean and norm, and as many first numbers as there is room for."""
+    """Name, shape, mean and norm, and as many numbers as there is room for."""
     found = {name: summary(value) for name, value in values.items()}
     rows = [
         [name, str(s["shape"]), f"{s['mean']:.4f}", f"{s['norm']:.4f}"]
         for name, s in found.items()
     ]
-    taken = sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
-    n_first = max(0, min(N_FIRST, (rich_console().width - taken) // NUMBER))
     heads = ["value", "shape", "mean", "norm"]
-    if n_first:
-        heads.append("first numbers")
-        for row in rows:
-            first = found[row[0]]["first"][:n_first]
-            row.append("".join(f"{number:{NUMBER}.4f}" for number in first))
+    taken = sum(max(map(len, column)) + len(GAP) for column in zip(*rows, strict=True))
+    cells = _numbers([s["last_token"] for s in found.values()], taken)
+    if cells:
+        room = rich_console().width - taken
+        heads.append(next(h for h in HEADINGS if len(h) <= max(room, len(HEADINGS[1]))))
+        rows = [[*row, cell] for row, cell in zip(rows, cells, strict=True)]
     return table(heads, rows, right=("mean", "norm"))
+
+
+def _numbers(lists: Sequence[Sequence[float]], taken: int) -> list[str]:
+    """The numbers of each list in aligned columns, as many as fit beside the taken."""
+    shown = [[f"{number:.4f}" for number in numbers] for numbers in lists]
+    width = max(len(number) for numbers in shown for number in numbers)
+    room = rich_console().width - taken + len(GAP)
+    n = min(N_FIRST, room // (width + len(GAP)))
+    if n < 1 or room - len(GAP) < len(HEADINGS[1]):
+        return []
+    return [GAP.join(f"{number:>{width}}" for number in row[:n]) for row in shown]

@@ -1,5 +1,7 @@
 """`gpt2hw generate`: a text goes on, and is shown as it is written."""
 
+from typing import TYPE_CHECKING, cast
+
 from gpt2hw.cli import console
 from gpt2hw.cli import write_options as options
 from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of
@@ -7,9 +9,13 @@ from gpt2hw.cli.writing import (
     Clock,
     sampler_settings,
     stats_lines,
+    threads_told,
     unescaped,
     write,
 )
+
+if TYPE_CHECKING:
+    from gpt2hw.request import Overflow
 
 
 def generate(
@@ -30,8 +36,8 @@ def generate(
 ) -> None:
     """Continue a text, shown as it is written.
 
-    The output is the prompt and what follows it, and ends with a line end. The prompt -
-    is read from standard input, as UTF-8; one line end at its end is dropped.
+    The output is the prompt and what follows it, and ends with a newline. If PROMPT is
+    -, it is read from standard input (UTF-8), without its last newline.
     """
     settings = sampler_settings(greedy, temperature, top_k, top_p, seed)
     stops = [unescaped(text) for text in stop or []]
@@ -48,12 +54,16 @@ def generate(
         max_new_tokens=max_new_tokens,
         sampler=clock,
         stop=stops,
-        overflow=overflow.value if overflow else "stop",
+        overflow=cast("Overflow", overflow or "stop"),
     )
     clock.start()
     done = write("" if only_new else text, pieces)
     if overflow is None and done.finish_reason == "context":
-        console.say("gpt2hw: the context is full; --overflow slide would go on")
+        console.say(
+            f"gpt2hw: stopped: the model's {engine.config.n_ctx} positions are used up;"
+            " --overflow slide goes on"
+        )
     if stats:
         used = None if greedy else settings["seed"]
-        console.say_apart(stats_lines(done, clock.times, used))
+        used_threads = threads_told(threads, engine.config)
+        console.say_apart(stats_lines(done, clock.times, used, used_threads))

@@ -1,48 +1,54 @@
 """The options of `gpt2hw generate`."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from gpt2hw.cli.options import must_be
+from gpt2hw.cli.usage import choice, number, whole
 from gpt2hw.cli.writing import TEMPERATURE, TOP_P
 
 N_NEW = 200
-
-
-class Overflow(StrEnum):
-    """What to do where the model's context is too short."""
-
-    error = "error"
-    stop = "stop"
-    slide = "slide"
-
+OVERFLOWS = ("error", "stop", "slide")
 
 Prompt = Annotated[
     str, typer.Argument(metavar="PROMPT|-", help="the text to continue; may be empty")
 ]
 MaxNewTokens = Annotated[
-    int, typer.Option(min=0, metavar="N", help=f"write at most N tokens [{N_NEW}]")
+    int,
+    typer.Option(
+        parser=whole("--max-new-tokens", 0),
+        metavar="N",
+        help=f"write at most N tokens [default: {N_NEW}]",
+    ),
 ]
 Temperature = Annotated[
     float | None,
     typer.Option(
         metavar="T",
-        help=f"below 1 the likely gets likelier; 0 is --greedy [{TEMPERATURE}]",
-        callback=must_be("a finite number from 0", lambda t: 0 <= t < float("inf")),
+        help="lower is safer, higher is wilder; 0 is --greedy"
+        f" [default: {TEMPERATURE}]",
+        parser=number(
+            "--temperature", "a number from 0 up", lambda t: 0 <= t < float("inf")
+        ),
     ),
 ]
 TopK = Annotated[
     int | None,
-    typer.Option(min=1, metavar="K", help="draw from the K likeliest [all]"),
+    typer.Option(
+        parser=whole("--top-k", 1),
+        metavar="K",
+        help="draw from the K likeliest tokens [default: all]",
+    ),
 ]
 TopP = Annotated[
     float | None,
     typer.Option(
         metavar="P",
-        help=f"draw from the likeliest that reach P together [{TOP_P}]",
-        callback=must_be("above 0 and at most 1", lambda p: 0 < p <= 1),
+        help="draw from the fewest likeliest tokens whose probabilities add up to P"
+        f" [default: {TOP_P}]",
+        parser=number(
+            "--top-p", "a number above 0 and at most 1", lambda p: 0 < p <= 1
+        ),
     ),
 ]
 Greedy = Annotated[
@@ -51,7 +57,10 @@ Greedy = Annotated[
 Seed = Annotated[
     int | None,
     typer.Option(
-        min=0, max=2**64 - 1, metavar="N", help="write the same text each time"
+        parser=whole("--seed", 0, 2**64 - 1),
+        metavar="N",
+        help="start the random numbers at N: the same N, the same text"
+        " [default: another each time]",
     ),
 ]
 Stop = Annotated[
@@ -62,16 +71,18 @@ Stop = Annotated[
     ),
 ]
 OverflowWay = Annotated[
-    Overflow | None,
+    str | None,
     typer.Option(
-        metavar="error|stop|slide",
+        parser=choice("--overflow", OVERFLOWS),
+        metavar="|".join(OVERFLOWS),
         help="where the context is too short: refuse, stop when it is full, or forget"
-        " the oldest tokens (slow) [stop]",
+        " the oldest tokens (slow) [default: stop]",
     ),
 ]
 OnlyNew = Annotated[
     bool, typer.Option("--only-new", help="leave the prompt out of the output")
 ]
 Stats = Annotated[
-    bool, typer.Option("--stats", help="tell times and the seed, on standard error")
+    bool,
+    typer.Option("--stats", help="print timing and the seed to standard error"),
 ]

@@ -6,9 +6,11 @@ from collections.abc import Callable, Generator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import typer
+from gpt2hw.cli.text import counted
+from gpt2hw.cli.usage import WrongUse
 
 if TYPE_CHECKING:
+    from gpt2hw.config import GPT2Config
     from gpt2hw.generation import Completion
 
 TEMPERATURE, TOP_P = 0.8, 0.95  # between the dullness of greedy and the slips of 1.0
@@ -30,9 +32,8 @@ def sampler_settings(
         given = {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p}
         for name, value in given.items():
             if value is not None:
-                raise typer.BadParameter(
-                    f"it always takes the likeliest token, so {name} has no say",
-                    param_hint="'--greedy'",
+                raise WrongUse(
+                    f"--greedy always takes the likeliest token: {name} has no say"
                 )
         temperature = 0.0
     return {
@@ -50,7 +51,7 @@ def unescaped(text: str) -> str:
     '\n\n'
     """
     if not text:
-        raise typer.BadParameter("must not be empty", param_hint="'--stop'")
+        raise WrongUse("--stop must not be empty")
     meant = {"n": "\n", "t": "\t", "\\": "\\"}
     return re.sub(r"\\([nt\\])", lambda match: meant[match[1]], text)
 
@@ -88,30 +89,51 @@ class Clock:
         return chosen
 
 
-def stats_lines(done: "Completion", times: list[float], seed: int | None) -> list[str]:
+def threads_told(given: int | None, config: "GPT2Config") -> tuple[int, str]:
+    """How many threads computed, and why so many."""
+    from torch import get_num_threads
+
+    from gpt2hw.cli.options import usual_threads
+
+    if given is not None:
+        return get_num_threads(), ""
+    is_small = usual_threads(config) is not None
+    why = "for a small model" if is_small else "by torch's choice"
+    return get_num_threads(), f"{why}; --threads N sets it"
+
+
+def stats_lines(
+    done: "Completion",
+    times: list[float],
+    seed: int | None,
+    threads: tuple[int, str] | None = None,
+) -> list[str]:
     """What --stats tells, line by line; `times` are those of a Clock.
 
     The speed is that of the tokens after the first, which waits for the whole prompt.
     """
+    ended = f"{_tokens(done.ids)}, ended by {_REASON[done.finish_reason]}"
     rows = [
-        ("prompt", f"{len(done.prompt_ids)}", "tokens"),
-        (
-            "written",
-            f"{len(done.ids)}",
-            f"tokens, ended by {_REASON[done.finish_reason]}",
-        ),
+        ("prompt", f"{len(done.prompt_ids)}", _tokens(done.prompt_ids)),
+        ("written", f"{len(done.ids)}", ended),
     ]
     if times:
         rows.append(("first token", f"{times[0]:.3f}", "s"))
     if len(times) > 1:
         speed = (len(times) - 1) / (times[-1] - times[0])
         rows.append(("then", f"{speed:.1f}", "tokens per second"))
+    if threads is not None:
+        rows.append(("threads", f"{threads[0]}", threads[1]))
     if seed is not None:
         rows.append(("seed", f"{seed}", ""))
     width = max(len(number) for _, number, _ in rows)
     return [
         f"{what:11}  {number:>{width}} {unit}".rstrip() for what, number, unit in rows
     ]
+
+
+def _tokens(ids: list[int]) -> str:
+    return counted(len(ids), "token").split()[1]
 
 
 _REASON = {
