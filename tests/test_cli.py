@@ -15,11 +15,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpt2hw
-from gpt2hw import GPT2, Sampler, Tokenizer, generate, read_safetensors, trace
+from gpt2hw import (
+    GPT2,
+    GPT2Config,
+    Sampler,
+    Tokenizer,
+    generate,
+    read_safetensors,
+    trace,
+)
 from gpt2hw.cli import main
 from gpt2hw.cli.inspect_command import place_of
+from gpt2hw.cli.options import usual_threads
+from gpt2hw.cli.token_views import first_split
 from gpt2hw.cli.tokenize_command import parse_ids
-from gpt2hw.cli.writing import stats_lines, unescaped
+from gpt2hw.cli.trace_view import summary
+from gpt2hw.cli.writing import stats_lines, threads_told, unescaped
 from gpt2hw.hub import SHIPPED
 
 Captured = pytest.CaptureFixture[str]
@@ -75,7 +86,24 @@ def test_help_names_every_command(capsys: Captured) -> None:
     assert re.findall("^  ([a-z]+)  ", out, re.MULTILINE) == [
         *("generate", "tokenize", "inspect", "trace")
     ]
-    assert run(capsys, "-h")[0] == out
+    assert run(capsys, "-h")[0] == run(capsys, "help")[0] == out
+    page = run(capsys, "help", "trace")[0]
+    assert page == run(capsys, "trace", "--help")[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [("generate", "tiny"), ("tokenize", "gpt2; "), ("trace", "tiny"), ("inspect", "")],
+)
+def test_help_names_the_model_that_is_used_by_default(
+    command: str, default: str, capsys: Captured
+) -> None:
+    page = " ".join(run(capsys, command, "--help")[0].split())
+    option = re.search(r"--model .*?(\[default: [^\]]*|$)", page)
+    assert option
+    assert default in option[1]
+    if command == "inspect":
+        assert "[default: tiny]" in page
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
@@ -101,34 +129,52 @@ def test_without_a_command_the_help_is_an_error_of_usage(capsys: Captured) -> No
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ("write", "'write'"),
-        ("generate", "PROMPT"),
-        ("generate Once --words 3", "--words"),
-        ("generate Once upon", "upon"),
+        ("write", "no command 'write'; there are generate, tokenize, inspect, trace"),
+        ("gen", "no command 'gen'; did you mean generate?"),
+        ("help gen", "did you mean generate?"),
+        ("--words", "no option --words"),
+        ("--seed 3 generate", "no option --seed; options stand after the command"),
+        ("generate", "the PROMPT is missing; put - to read it from standard input"),
+        ("generate Once --words 3", "no option --words"),
+        ("generate Once --temp 3", "no option --temp; did you mean --temperature?"),
+        ("generate Once --seed", "--seed needs a value: --seed N"),
+        ("generate Once --greedy=1", "--greedy takes no value"),
+        ("generate Once upon", "but there are two: put quotes around it"),
+        ("generate Once upon a --seed 3 time", "but there are four: put quotes"),
+        ("trace 1 2 3 4 5", "one text is expected, but there are 5: put quotes"),
         ("generate Once --max-new-tokens -1", "--max-new-tokens"),
         ("generate Once --max-new-tokens many", "--max-new-tokens"),
         ("generate Once --temperature -1", "--temperature"),
         ("generate Once --temperature nan", "--temperature"),
         ("generate Once --temperature inf", "--temperature"),
-        ("generate Once --top-k 0", "--top-k"),
-        ("generate Once --top-k 1.5", "--top-k"),
+        ("generate Once --temperature x", "must be a number from 0 up, not 'x'"),
+        ("generate Once --top-k 0", "--top-k must be an integer from 1 up, not 0"),
+        ("generate Once --top-k 1.5", "--top-k must be an integer from 1 up, not 1.5"),
         ("generate Once --top-p 0", "--top-p"),
         ("generate Once --top-p 1.1", "--top-p"),
         ("generate Once --top-p nan", "--top-p"),
         ("generate Once --seed -1", "--seed"),
-        ("generate Once --overflow wrap", "--overflow"),
-        ("generate Once --stop=", "--stop"),
+        ("generate Once --seed 18446744073709551616", "--seed"),
+        (
+            "generate Once --overflow foo",
+            "--overflow must be one of error, stop, slide, not 'foo'",
+        ),
+        ("generate Once --stop=", "--stop must not be empty"),
         ("generate Once --greedy --top-k 4", "--top-k"),
         ("generate Once --greedy --temperature 0.5", "--temperature"),
         ("generate Once --threads 0", "--threads"),
+        ("generate Once --threads 1025", "an integer from 1 to 1024, not 1025"),
         ("generate Once --threads two", "--threads"),
         ("trace Once --threads 0", "--threads"),
-        ("trace Once --save .", "--save"),
+        ("trace Once --save .", "a file in a folder that is there, not '.'"),
+        ("trace Once --save=", "--save"),
         ("trace Once --save nonesuch/trace.safetensors", "--save"),
-        ("tokenize", "TEXT"),
-        ("tokenize --ids --json Once", "--json"),
+        ("tokenize", "the TEXT is missing"),
+        ("tokenize --ids --json Once", "--ids and --json do not go together"),
         ("tokenize --decode one", "'one' is not an id"),
-        ("inspect tiny gpt2", "gpt2"),
+        ("inspect tiny gpt2", "one model is expected, but there are two ("),
+        ("inspect tiny -m gpt2", "named twice: tiny and --model gpt2"),
+        ("inspect --modl tiny", "no option --modl; did you mean --model?"),
     ],
 )
 def test_a_wrong_use_is_named_in_one_line_with_status_2(
@@ -136,12 +182,20 @@ def test_a_wrong_use_is_named_in_one_line_with_status_2(
 ) -> None:
     _, errors = run(capsys, *line.split(" "), status=2)
     assert named in errors
-    assert re.search("see gpt2hw( [a-z]+)? --help[;)]", errors)
+    words = line.split(" ")[line.startswith("help ") :]
+    is_command = words[0] in ("generate", "tokenize", "inspect", "trace")
+    place = f"gpt2hw {words[0]}" if is_command else "gpt2hw"
+    assert errors.endswith(f" (see {place} --help)\n")
+    for librarys in ("Invalid", "Input should", "Missing", "Got unexpected", "No such"):
+        assert librarys not in errors
 
 
 def test_a_text_that_begins_with_a_dash_is_told_its_place(capsys: Captured) -> None:
     _, errors = run(capsys, "tokenize", "-nonsense", status=2)
-    assert "a text that begins with - stands after --" in errors
+    told = "no option -nonsense; a text that begins with - stands after --"
+    assert told in errors
+    for line in ("tokenize Hi -x", "inspect -x", "-x", "generate --temp 3"):
+        assert "stands after --" not in run(capsys, *line.split(), status=2)[1]
     assert run(capsys, "tokenize", "--ids", "--", "--ids") == ("438 2340\n", "")
 
 
@@ -231,10 +285,18 @@ def test_stats_tell_counts_and_times(capsys: Captured) -> None:
     options = ("--max-new-tokens", "5", "--greedy", "--stats")
     _, errors = run(capsys, "generate", "Once upon a time", *options)
     lines = [line.split(maxsplit=1) for line in errors.splitlines()]
-    assert [words[0] for words in lines] == ["prompt", "written", "first", "then"]
+    assert [words[0] for words in lines] == [
+        *("prompt", "written", "first", "then", "threads")
+    ]
     assert re.fullmatch("5 tokens, ended by --max-new-tokens", lines[1][1])
     assert re.fullmatch(r"token +\d+\.\d{3} s", lines[2][1])
     assert re.fullmatch(r"\d+\.\d tokens per second", lines[3][1])
+    assert lines[4][1] == "1 for a small model; --threads N sets it"
+    options = ("--max-new-tokens", "1", "--stats", "--threads", "1")
+    _, errors = run(capsys, "generate", "", *options)
+    assert re.search("^prompt +1 token$", errors, re.MULTILINE)
+    assert re.search("^written +1 token, ended by", errors, re.MULTILINE)
+    assert re.search("^threads +1$", errors, re.MULTILINE)
 
 
 def test_the_speed_leaves_out_the_first_token(tiny: tuple[GPT2, Tokenizer]) -> None:
@@ -299,7 +361,8 @@ def test_a_full_context_ends_the_text_with_a_notice(capsys: Captured) -> None:
     long = "the " * 250
     out, errors = run(capsys, "generate", long, "--greedy")
     assert out.startswith(long)
-    assert errors == "gpt2hw: the context is full; --overflow slide would go on\n"
+    told = "stopped: the model's 256 positions are used up; --overflow slide goes on"
+    assert errors == f"gpt2hw: {told}\n"
     _, errors = run(capsys, "generate", long, "--greedy", "--overflow", "stop")
     assert errors == ""
     long += "the " * 5
@@ -315,8 +378,17 @@ def test_threads_are_torchs(capsys: Captured) -> None:
         assert torch.get_num_threads() == 1
         run(capsys, "trace", "Once", "--threads", "2")
         assert torch.get_num_threads() == 2
+        run(capsys, "trace", "Once")
+        assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_small_model_gets_one_thread_and_a_large_one_what_torch_chooses() -> None:
+    width = {"n_ctx": 64, "n_embd": 64, "n_head": 4, "n_layer": 1}
+    assert usual_threads(GPT2Config(n_vocab=100_000, **width)) == 1
+    assert usual_threads(GPT2Config(n_vocab=160_000, **width)) is None
+    assert threads_told(None, GPT2Config())[1].startswith("by torch's choice")
 
 
 def test_one_thread_and_two_compute_the_same(tiny: tuple[GPT2, Tokenizer]) -> None:
@@ -451,12 +523,34 @@ def test_tokenize_keeps_every_byte_of_standard_input(
     assert run(capsys, "tokenize", "--ids", "-")[0] == "64 201 628\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("plain naïve", None), ("a ’", r"\xe2\x80 \x99"), ("本!日", r"\xe6\x9c \xac")],
+)
+def test_the_first_character_in_several_tokens_is_found(
+    text: str, shown: str | None
+) -> None:
+    tokenizer = Tokenizer.from_pretrained("gpt2")
+    ids = tokenizer.encode(text)
+    assert first_split([(i, tokenizer.token_bytes(i)) for i in ids]) == shown
+
+
+@given(st.text(st.characters(min_codepoint=0x80, exclude_categories=["Cs"])))
+def test_bytes_one_by_one_split_the_first_character(text: str) -> None:
+    found = first_split([(n, bytes([byte])) for n, byte in enumerate(text.encode())])
+    expected = " ".join(f"\\x{byte:02x}" for byte in text[:1].encode())
+    assert (found or "") == expected
+
+
 # inspect
 
 
 def test_inspect_lists_tensors_and_totals(capsys: Captured) -> None:
     out, _ = run(capsys, "inspect")
-    assert out.splitlines()[0] == str(TINY / "model.safetensors")
+    assert out.splitlines()[0] == (
+        "52 tensors: 2,222,208 parameters, 0 buffers; F16, 4.4 MB"
+    )
+    assert out.splitlines()[1] == str(TINY / "model.safetensors")
     config = json.loads((TINY / "config.json").read_text(encoding="utf-8"))
     assert f"n_embd {config['n_embd']}  n_head {config['n_head']}" in out
     tensors = read_safetensors(TINY / "model.safetensors")
@@ -466,9 +560,9 @@ def test_inspect_lists_tensors_and_totals(capsys: Captured) -> None:
         assert re.search(line, out, re.MULTILINE)
     total = sum(tensor.numel() for tensor in tensors.values())
     assert re.search(rf"^parameters +{len(tensors)} +{total:,} ", out, re.MULTILINE)
-    assert (
-        out == run(capsys, "inspect", "tiny")[0] == run(capsys, "inspect", str(TINY))[0]
-    )
+    for same in (["tiny"], [str(TINY)], ["--model", "tiny"], ["-m", str(TINY)]):
+        assert run(capsys, "inspect", *same)[0] == out
+    run(capsys, "inspect", "", status=1)
 
 
 def test_buffers_and_a_tied_head_stand_apart(capsys: Captured, tmp_path: Path) -> None:
@@ -481,6 +575,8 @@ def test_buffers_and_a_tied_head_stand_apart(capsys: Captured, tmp_path: Path) -
     }
     gpt2hw.write_safetensors(file, tensors)
     out, _ = run(capsys, "inspect", str(file))
+    summary = "4 tensors: 23 parameters, 1 buffer, a tied head; F32, 428 B\n"
+    assert out.startswith(summary)
     assert re.search(r"^h\.0\.attn\.bias .* 64  buffer$", out, re.MULTILINE)
     assert re.search(r"^lm_head\.weight .* 20  tied head$", out, re.MULTILINE)
     assert re.search(r"^\[bold\]\.weight .* 3$", out, re.MULTILINE)
@@ -525,18 +621,24 @@ def test_trace_prints_each_value_and_what_comes_next(
         )
         assert found, name
         norm = value.double().square().sum().sqrt()
-        first = value.flatten()[0]
+        first = value[0, -1, 0] if value.ndim > 2 else value[-1, 0]
         expected = [float(number) for number in (value.double().mean(), norm, first)]
         assert [float(x) for x in found.groups()] == pytest.approx(expected, abs=1e-4)
     chances = torch.nn.functional.softmax(values["logits"][-1], dim=-1)
     best = int(chances.argmax())
     following = out.rpartition("\n\n")[2].splitlines()
-    assert following[0].split() == ["next", "id", "token"]
+    assert following[0].split() == ["chance", "id", "next", "token"]
     chance, token_id, token = following[1].split(maxsplit=2)
     assert float(chance.rstrip("%")) == pytest.approx(
         100 * float(chances[best]), abs=0.06
     )
     assert (token_id, token) == (str(best), f'"{tokenizer.decode([best])}"')
+
+
+def test_a_trace_shows_the_last_tokens_row_and_never_the_next_heads() -> None:
+    value = torch.arange(24.0).reshape(2, 4, 3)  # [n_head, n_seq, d_head]
+    assert summary(value)["last_token"] == [9, 10, 11]
+    assert summary(value[0])["last_token"] == [9, 10, 11]
 
 
 def test_trace_shows_the_values_that_a_filter_names(
@@ -564,6 +666,8 @@ def test_trace_saves_whole_tensors(
         == f"gpt2hw: wrote {len(trace(tiny[0], [1]))} values and the ids to {file}\n"
     )
     ids = tiny[1].encode("Once upon")
+    _, errors = run(capsys, "trace", "Once", "-n", "embed", "--save", str(file) + "1")
+    assert "wrote 1 value and the ids" in errors
     saved = read_safetensors(file)
     assert saved.pop("ids").tolist() == ids
     values = trace(tiny[0], ids)

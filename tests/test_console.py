@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpt2hw.cli import console, main
-from gpt2hw.cli.screen import Output, table
+from gpt2hw.cli.screen import Output, shortened, table
 from gpt2hw.cli.text import dotted, json_text, neutral, one_line, quoted, spelled
 
 COMMAND = (sys.executable, "-m", "gpt2hw")
@@ -164,6 +164,49 @@ def test_json_is_read_back_as_it_was() -> None:
     found = {"a": [], "b": {}, "c": {"d": "naïve\n"}, "e": [{"f": [1, 2]}, {"g": None}]}
     assert json.loads(json_text(found)) == found
     assert json_text(found).isascii()
+    assert json.loads(json_text(found, "utf-8")) == found
+    assert "naïve" in json_text(found, "utf-8")
+
+
+@given(st.text(), st.sampled_from(["ascii", "cp437", "utf-8"]))
+def test_json_has_the_characters_that_fit_and_escapes_for_others(
+    text: str, encoding: str
+) -> None:
+    written = json_text({"text": text}, encoding)
+    written.encode(encoding)
+    assert json.loads(written) == {"text": text}
+    assert not re.search("[\x7f-\x9f\u2028\u2029\u202e]", written)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "ascii"])
+def test_json_in_a_pipe_is_utf8_whatever_the_encoding(encoding: str) -> None:
+    arguments = ("tokenize", "--json", "na\u00efve")
+    status, out, _ = run(*arguments, PYTHONIOENCODING=encoding)
+    assert status == 0
+    assert [row["text"] for row in json.loads(out.decode())] == ["na", "ïve"]
+    assert ("ïve".encode() in out) == (encoding == "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (1, "..."),
+        (10, "...tensors"),
+        (20, "...model.safetensors"),
+        (21, ".../model.safetensors"),
+        (30, ".../tiny/model.safetensors"),
+        (34, ".../more/tiny/model.safetensors"),
+        (39, "/models/and/more/tiny/model.safetensors"),
+    ],
+)
+def test_a_long_path_loses_its_first_folders(width: int, shown: str) -> None:
+    assert shortened("/models/and/more/tiny/model.safetensors", width) == shown
+
+
+def test_a_windows_path_is_shortened_at_its_own_separators() -> None:
+    assert shortened(r"C:\models\tiny\model.safetensors", 30) == (
+        r"...\tiny\model.safetensors"
+    )
 
 
 def test_columns_are_aligned_by_the_width_of_characters(
@@ -499,9 +542,33 @@ def seen_on_a_terminal(*arguments: str, **environment: str) -> str:
 def test_on_a_terminal_pieces_stand_above_their_ids_in_two_colours() -> None:
     seen = seen_on_a_terminal("tokenize", "Hello world")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
-    assert plain == "Hello ·world\n15496 995\n"
+    assert plain == "Hello ·world\n15496 995\ntokenizer of gpt2: 2 tokens\n"
     grounds = re.findall(r"48;5;(\d+)mHello.*48;5;(\d+)m·world", seen)
     assert len({*grounds[0]}) == 2
+
+
+@posix
+def test_a_character_in_several_tokens_is_explained_once() -> None:
+    seen = seen_on_a_terminal("tokenize", "’ ’", TERM="dumb")
+    told = r"\xe2\x80 \x99: one character in two tokens" + "\n"
+    assert seen.count("one character") == 1
+    assert seen.endswith(told + "tokenizer of gpt2: 4 tokens\n")
+
+
+@posix
+def test_a_terminal_is_told_the_model_and_how_to_see_less() -> None:
+    seen = seen_on_a_terminal("trace", "Once", "-n", "embed", TERM="dumb")
+    assert seen.startswith("model tiny: 2 tokens, 1 value\n")
+    assert "-n NAME" not in seen
+    seen = seen_on_a_terminal("trace", "Once", NO_COLOR="1")
+    seen = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+    assert seen.endswith("-n NAME shows fewer values: -n weights, or -n 'h.0.*'\n")
+    assert max(map(len, seen.splitlines())) <= 60
+    seen = seen_on_a_terminal("tokenize", "--decode", "1", TERM="dumb")
+    assert seen == '"\ntokenizer of gpt2\n'
+    for option in ("--ids", "--json"):
+        seen = seen_on_a_terminal("tokenize", option, "Hi", TERM="dumb")
+        assert "gpt2" not in seen
 
 
 @posix
@@ -525,6 +592,8 @@ def test_a_narrow_terminal_gets_rows_in_two_lines() -> None:
     seen = seen_on_a_terminal("inspect", "tiny", COLUMNS="40", NO_COLOR="1")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
     assert "\nwte.weight\n  F16" in plain
-    assert max(map(len, plain.splitlines()[2:])) <= 40
+    assert max(map(len, plain.splitlines())) <= 40
+    assert plain.startswith("52 tensors: 2,222,208 parameters, 0\nbuffers; F16, 4.4 MB")
+    assert "\n\n\n" not in plain
     piped = run("inspect", "tiny", COLUMNS="40")[1].decode()
     assert re.search(r"^wte\.weight +F16 +\[\d+, \d+\] +[\d,]+$", piped, re.MULTILINE)

@@ -86,11 +86,12 @@ def config_beside(file: Path) -> "GPT2Config | None":
 
 def print_report(report: "Report", config: "GPT2Config | None") -> None:
     """Prints a summary, the file, its model's shape, the tensors, the totals, notes."""
-    from gpt2hw.cli.screen import filled, shortened, show
+    from gpt2hw.cli.screen import filled, rich_console, shortened, show
 
     shape = asdict(config) if config else {}
     numbers = "  ".join(f"{name} {shape[name]}" for name in SHAPE if name in shape)
-    above = [filled(summary(report)), shortened(neutral(str(report.path)))]
+    file = shortened(neutral(str(report.path)), rich_console().width)
+    above = [filled(summary(report)), file]
     above += [filled(numbers)] * bool(numbers) + [""]
     notes = [part for note in report.notes for part in ("", filled(neutral(note)))]
     show(*above, _tensors(report), "", _totals(report), *notes)

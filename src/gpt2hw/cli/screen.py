@@ -60,16 +60,19 @@ def aside(text: str) -> None:
         show(Text(filled(neutral(text)), "dim"))
 
 
-def shortened(path: str) -> str:
-    """A path without its first folders where the terminal is too narrow for all."""
-    width = rich_console().width
+def shortened(path: str, width: int) -> str:
+    """A path without its first folders, or letters, where it is too wide.
+
+    >>> shortened("/a/long/way/to/model.safetensors", 24)
+    '.../to/model.safetensors'
+    """
     if cell_len(path) <= width:
         return path
-    first, *others = re.split(r"(?=[/\\])", path)
-    while others and cell_len("..." + "".join(others)) > width:
-        first = others.pop(0)
-    rest = "".join(others) or first
-    while cell_len("..." + rest) > width:
+    parts = re.split(r"(?=[/\\])", path)
+    while len(parts) > 1 and cell_len("..." + "".join(parts)) > width:
+        parts.pop(0)
+    rest = "".join(parts)
+    while rest and cell_len("..." + rest) > width:
         rest = rest[1:]
     return "..." + rest
 
@@ -146,7 +149,8 @@ def table(
 def _joined(cells: Sequence[Text], is_narrow: bool) -> Text:
     parts = [Text(GAP).join(cells)]
     if is_narrow:
-        parts = [cells[0], Text(GAP) + Text(GAP).join(cells[1:])]
+        first = cells[:1] if cells[0].plain.strip() else []
+        parts = [*first, Text(GAP) + Text(GAP).join(cells[1:])]
     for part in parts:
         part.rstrip()
     return Text("\n").join(parts)

@@ -113,7 +113,9 @@ def print_trace(
         "",
         table(("chance", "id", "next token"), chances, right=("chance", "id")),
     ]
-    aside(f"{model}: {counted(len(ids), 'token')}, {counted(len(values), 'value')}")
+    aside(
+        f"model {model}: {counted(len(ids), 'token')}, {counted(len(values), 'value')}"
+    )
     show(*parts)
     n_lines = sum(str(part).count("\n") + 1 for part in parts)
     if n_lines > rich_console().height:
