@@ -8,10 +8,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jaxtyping import TypeCheckError
 
 from gpt2hw import GPT2, ContextError, GPT2Config, Sampler, Tokenizer, TokenizerError
-from gpt2hw.generation import Completion, generate, mask_unknown_ids, stream
+from gpt2hw.generation import Completion, generate, stream
 from gpt2hw.properties import generation as rules
 from gpt2hw.properties.generation import ScriptedModel, collect, scripts_and_stops
 from gpt2hw.stop_strings import TextUntilStop
@@ -474,11 +473,6 @@ def test_yield_from_gives_the_completion() -> None:
 def test_a_completion_does_not_change() -> None:
     with pytest.raises(AttributeError):
         say("a").text = "b"
-
-
-def test_shapes_are_checked_in_this_room() -> None:
-    with pytest.raises(TypeCheckError, match="logits"):
-        mask_unknown_ids(torch.zeros(2, 3), 2)
 
 
 def test_a_tokenizer_of_another_model_is_told_as_such() -> None:

@@ -1,3 +1,5 @@
+"""Tensors: the numbers that bytes stand for, and files that come back bit for bit."""
+
 import math
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""JSON by the letter of its standard, for files that anyone may have written."""
+
 import json
 
 import pytest

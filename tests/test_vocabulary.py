@@ -1,7 +1,11 @@
 """Step 2's files: merges.txt and vocab.json, whole and broken."""
 
+import codecs
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,6 +85,31 @@ def test_the_tiny_vocabulary_follows_from_its_merges() -> None:
     merges_path, vocab_path = find_files("tiny")
     assert vocab_path is not None
     assert read_vocabulary(vocab_path) == derive_vocabulary(read_merges(merges_path))
+
+
+READ_AND_ENCODE = """
+import json, locale, sys
+from gpt2hw import Tokenizer
+text = json.loads(sys.argv[1])
+ids = [Tokenizer.from_pretrained(name).encode(text) for name in ("tiny", "gpt2")]
+print(json.dumps([locale.getencoding(), *ids]))
+"""
+
+
+def test_the_files_are_utf8_whatever_the_system_prefers() -> None:
+    """Windows prefers a code page by itself; elsewhere the C locale prefers ASCII."""
+    text = " the Ġ née 地"  # " the" is spelt "Ġthe" in the files
+    prefer = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", READ_AND_ENCODE, json.dumps(text)]
+    done = subprocess.run(
+        command, env=os.environ | prefer, capture_output=True, check=True
+    )
+    encoding, *ids = json.loads(done.stdout)
+    if sys.platform != "win32":
+        assert codecs.lookup(encoding).name != "utf-8", "nothing was shown"
+    here = [Tokenizer.from_pretrained(name).encode(text) for name in ("tiny", "gpt2")]
+    assert ids == here
+    assert here[1][0] == 262
 
 
 # merges.txt

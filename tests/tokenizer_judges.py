@@ -2,6 +2,9 @@
 
 tiktoken's own getter fetches GPT-2's files from the network, so its Encoding is made
 here; the pattern is written out once more, so that a change of ours is noticed.
+The table of bytes that it gets is made from the vocabulary that we derive, so a wrong
+vocabulary would go unnoticed by it: what guards that is the sha256 of OpenAI's
+vocab.json, in test_vocabulary.py.
 """
 
 import tiktoken

@@ -10,6 +10,7 @@ def relative_gap(found: Tensor, right: Tensor) -> float:
 
     A range is fairer than the values: logits near -100 that differ by 0.01 may rank the
     tokens quite otherwise. Where all values of `right` are one, the difference itself.
+    It takes some ten values to be fair: the range of two can be as small as rounding.
 
     >>> from torch import tensor
     >>> relative_gap(tensor([0.0, 1.5]), tensor([0.0, 2.0]))
