@@ -118,3 +118,16 @@ def test_a_window_or_stride_out_of_range_is_named(tiny, name, value):
 def test_a_text_of_fewer_than_two_tokens_is_refused(tiny, text):
     with pytest.raises(ValueError, match=r"text: . token"):
         evaluate(*tiny, text)
+
+
+def test_a_model_far_off_has_an_infinite_perplexity_and_one_of_nan_is_refused(tiny):
+    config = GPT2Config(n_vocab=2048, n_ctx=32, n_embd=8, n_head=2, n_layer=1)
+    shapes = parameter_shapes(config)
+    generator = torch.Generator().manual_seed(0)
+    wild = {n: torch.randn(s, generator=generator) * 1e4 for n, s in shapes.items()}
+    assert (
+        evaluate(GPT2.from_tensors(config, wild), tiny[1], TALE).perplexity == math.inf
+    )
+    broken = wild | {"wte.weight": torch.full(shapes["wte.weight"], math.nan)}
+    with pytest.raises(ValueError, match="model: its logits are not numbers"):
+        evaluate(GPT2.from_tensors(config, broken), tiny[1], TALE)

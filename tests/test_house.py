@@ -25,7 +25,7 @@ LIGHT_ROOMS = (
 ROOMS_WITH_TORCH = (
     "safetensors",
     *("linear", "embeddings", "attention", "block", "model"),
-    *("kv_cache", "loader", "pretrained"),
+    *("kv_cache", "loader", "initialization", "pretrained"),
     *("sampling", "generation", "tracing", "heads", "evaluation"),
 )
 HOUSE = (*LIGHT_ROOMS, *ROOMS_WITH_TORCH, "cli", "__main__")

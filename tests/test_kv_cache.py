@@ -282,3 +282,11 @@ def test_a_cache_tells_how_full_it_is():
     cache = MODEL.new_cache()
     MODEL(random_ids(SMALL, 2, 5), cache)
     assert "5 of 16 tokens" in repr(cache)
+
+
+def test_a_cache_filled_in_inference_mode_goes_on_outside_of_it():
+    model = random_model()
+    cache = model.new_cache()
+    with torch.inference_mode():
+        model([1, 2], cache)
+    agree(model([3], cache), model([1, 2, 3])[-1:], 1e-5, "logits")

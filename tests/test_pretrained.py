@@ -5,6 +5,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -20,7 +21,14 @@ from checkpoints import (
     settings_of,
     write_folder,
 )
-from gpt2hw import GPT2, CheckpointError, ContextError, GPT2Config, SafetensorsError
+from gpt2hw import (
+    GPT2,
+    CheckpointError,
+    ContextError,
+    GPT2Config,
+    KVCache,
+    SafetensorsError,
+)
 from gpt2hw.config import PUBLISHED
 from gpt2hw.folder import read_config
 from gpt2hw.header import read_header
@@ -541,3 +549,65 @@ def test_a_model_shows_its_size_and_not_its_numbers():
     assert shown.startswith("GPT2(")
     assert "parameters, GPT2Config(n_vocab=37" in shown
     assert "tensor" not in shown
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_a_random_model_depends_on_its_seed_alone(dtype):
+    right = GPT2.random(SMALL, seed=3)
+    torch.set_default_dtype(dtype)
+    torch.set_default_device("meta")
+    try:
+        found = GPT2.random(SMALL, seed=3)
+        logits = found([1, 2, 3], found.new_cache())
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device("cpu")
+    assert torch.equal(found.wte, right.wte)
+    assert torch.equal(logits, right([1, 2, 3], right.new_cache()))
+
+
+@pytest.mark.parametrize("cache", [[], True, 5, "x", KVCache])
+def test_what_is_no_cache_is_named(cache):
+    with pytest.raises(ValueError, match=r"^cache: must be a KVCache"):
+        random_model()([1], cache)
+
+
+@pytest.mark.parametrize("seed", [None, "x", 1.5, True, 2**64])
+def test_what_is_no_seed_is_named(seed):
+    with pytest.raises(ValueError, match=r"^seed: must be"):
+        GPT2.random(SMALL, seed)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("config", (None, {})),
+        ("config", ({}, {})),
+        ("tensors", (SMALL, None)),
+        ("tensors", (SMALL, {"wte.weight": [1.0]})),
+        ("tensors", (SMALL, {1: torch.ones(1)})),
+    ],
+)
+def test_what_is_no_config_or_no_dict_of_tensors_is_named(name, arguments):
+    with pytest.raises(ValueError, match=f"^{name}: must be"):
+        GPT2.from_tensors(*arguments)
+
+
+@pytest.mark.parametrize("name", [None, 5, ["gpt2"], ""])
+def test_what_is_no_name_of_a_model_is_a_checkpoint_error(name):
+    with pytest.raises(CheckpointError, match="a model is a name or a folder"):
+        GPT2.from_pretrained(name)
+
+
+def test_ids_without_numbers_in_them_are_refused():
+    for ids in (
+        torch.ones(2, dtype=torch.int64, device="meta"),
+        torch.ones(2, dtype=torch.int64).to_sparse(),
+    ):
+        with pytest.raises(ValueError, match=r"^ids: must be a plain tensor"):
+            random_model()(ids)
+
+
+def test_numpys_integers_are_ids_too():
+    model = random_model()
+    assert torch.equal(model([np.int64(1), np.uint8(2)]), model([1, 2]))

@@ -426,3 +426,21 @@ def test_the_row_that_comes_in_is_not_changed() -> None:
     before = row.detach().clone()
     Sampler(0.5, 3, 0.5, 7)(row)
     assert torch.equal(row.detach(), before)
+
+
+def test_a_fraction_too_small_for_a_float_is_no_top_p() -> None:
+    with pytest.raises(ValueError, match="top_p"):
+        Sampler(top_p=Fraction(1, 10**400))
+
+
+def test_a_choice_does_not_depend_on_torchs_default_device_or_dtype() -> None:
+    row = tensor([1.0, 2.0, 3.0])
+    right = [Sampler(seed=s)(row) for s in range(9)]
+    torch.set_default_device("meta")
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = [Sampler(seed=s)(row) for s in range(9)]
+    finally:
+        torch.set_default_device("cpu")
+        torch.set_default_dtype(torch.float32)
+    assert found == right

@@ -3,6 +3,12 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+# What torch's generators take as a seed.
+SEED_RULE: tuple[Callable[[Any], bool], str] = (
+    lambda seed: -(2**63) <= seed < 2**64,
+    "an integer from -2**63 to 2**64 - 1",
+)
+
 _Door = TypeVar("_Door", bound=Callable[..., Any])
 
 
@@ -31,5 +37,5 @@ def checked(
     ValueError: top_k: must be an integer from 1 up, not 0
     """
     if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
-        raise ValueError(f"{name}: must be {rule}, not {value!r}")
+        raise ValueError(f"{name}: must be {rule}, not {value!r:.80}")
     return value

@@ -7,7 +7,7 @@ be compared between tokenizers; perplexity per token cannot.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, inf, isnan, log
 
 import torch
 from jaxtyping import Float, Int
@@ -81,7 +81,8 @@ def evaluate(
     `window` (n_ctx tokens unless given) is how much the model sees at once, `stride`
     (half the window) how far it moves on; a token is scored with at least
     window - stride tokens before it, once the text has as many. Raises ValueError,
-    naming the argument, for a text of fewer than two tokens or numbers out of range.
+    naming the argument, for a text of fewer than two tokens, numbers out of range, or
+    a model whose logits are NaN.
 
     >>> model = GPT2.from_pretrained("tiny")
     >>> found = evaluate(model, Tokenizer.from_pretrained("tiny"), "Once upon a time")
@@ -99,9 +100,12 @@ def evaluate(
             losses = _window_losses(model, ids[begin:end])[first - begin - 1 :]
             total += float(losses.double().sum())
             n_scored += end - first
+    if isnan(total):
+        raise ValueError("model: its logits are not numbers (NaN); look at its weights")
     n_bytes = len(tokenizer.decode_bytes(ids))
+    mean = total / n_scored
     return Evaluation(
-        perplexity=exp(total / n_scored),
+        perplexity=exp(mean) if mean < 700 else inf,  # e**710 is beyond a float
         bits_per_byte=total / log(2) / n_bytes,
         n_tokens=n_scored,
         n_bytes=n_bytes,

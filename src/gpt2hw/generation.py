@@ -164,6 +164,8 @@ def stream(
     >>> list(stream(model, Tokenizer([]), "It is ", max_new_tokens=3, sampler=choose))
     ['☃']
     """
+    checked("model", model, LanguageModel, callable, "a GPT2, or what works as one")
+    checked("tokenizer", tokenizer, Tokenizer, lambda _: True, "a Tokenizer")
     text, ids = checked_prompt(prompt, tokenizer, model.config.n_vocab)
     n_new, at_limit = checked_limit(
         len(ids), max_new_tokens, model.config.n_ctx, overflow

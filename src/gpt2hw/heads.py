@@ -57,7 +57,9 @@ def head_scores(
     n_repeat = max(2, model.config.n_ctx // 4) if n_repeat is None else n_repeat
     checked("n_repeat", n_repeat, int, lambda n: n >= 2, "an integer from 2 up")
     generator = torch.Generator().manual_seed(seed)
-    once = torch.randint(model.config.n_vocab, (n_repeat,), generator=generator)
+    once = torch.randint(
+        model.config.n_vocab, (n_repeat,), device="cpu", generator=generator
+    )
     on_text = trace(model, ids)
     on_repeat = trace(model, torch.cat([once, once]))
     scores = []

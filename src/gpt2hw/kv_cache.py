@@ -115,10 +115,11 @@ class KVCache:
             wpe, n_head = self._model.wpe, self._model.h[0].attn.n_head
             n_ctx, n_embd = wpe.shape
             shape = (*batch, n_head, n_ctx, n_embd // n_head)
-            self._layers = [
-                LayerCache(wpe.new_empty(shape), wpe.new_empty(shape))
-                for _ in self._model.h
-            ]
+            with torch.inference_mode(False):  # it may be used outside of that mode
+                self._layers = [
+                    LayerCache(wpe.new_empty(shape), wpe.new_empty(shape))
+                    for _ in self._model.h
+                ]
         return self._layers
 
     def advance(self, batch: torch.Size, n_seq: int) -> None:

@@ -2,25 +2,26 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import sqrt
+from numbers import Integral
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from gpt2hw.config import GPT2Config
-from gpt2hw.doors import no_type_check
+from gpt2hw.doors import SEED_RULE, checked, no_type_check
 from gpt2hw.errors import ContextError
 from gpt2hw.folder import read_config
 from gpt2hw.hub import find
+from gpt2hw.initialization import initial_weights
 from gpt2hw.kv_cache import KVCache, cached_forward
 from gpt2hw.layout import (
     check_names_and_shapes,
     is_buffer,
     n_parameters,
-    parameter_shapes,
     strip_prefix,
 )
 from gpt2hw.loader import assemble, read_parameters
@@ -68,12 +69,17 @@ class GPT2(Transformer):
         return model
 
     @classmethod
+    @no_type_check
     def from_tensors(cls, config: GPT2Config, tensors: Mapping[str, Tensor]) -> "GPT2":
         """A model from tensors by the checkpoint's names, with or without its prefix.
 
         Tensors become float32; those that are float32 already are shared, not copied.
         Raises CheckpointError as from_pretrained does.
         """
+        checked("config", config, GPT2Config, lambda _: True, "a GPT2Config")
+        checked(
+            "tensors", tensors, Mapping, _holds_tensors, "a dict of names to tensors"
+        )
         names = strip_prefix(tensors)
         shapes = {bare: tuple(tensors[name].shape) for bare, name in names.items()}
         check_names_and_shapes(shapes, config)
@@ -81,15 +87,19 @@ class GPT2(Transformer):
         return cls._wrap(config, assemble(config, pairs, pairs[0][1].device))
 
     @classmethod
+    @no_type_check
     def random(cls, config: GPT2Config, seed: int = 0) -> "GPT2":
-        """Untrained weights: normal, of deviation 0.02; biases 0, norms 1.
+        """An untrained model: see `initialization.initial_weights`.
 
-        The maps that write to the residual stream, two a block, are scaled by
-        1 / sqrt(2 n_layer) (Radford et al. 2019, section 2.3). As in Hugging Face's
-        `initializer_range`, positions begin with 0.02 too; OpenAI's code has 0.01
-        there. The global random state is not touched.
+        The global random state is not touched. Raises ValueError for a seed that is no
+        integer from -2**63 to 2**64 - 1.
+
+        >>> GPT2.random(GPT2Config(n_vocab=9, n_embd=12), seed=7).wte.shape
+        torch.Size([9, 12])
         """
-        return cls._wrap(config, assemble(config, _first_weights(config, seed), CPU))
+        checked("config", config, GPT2Config, lambda _: True, "a GPT2Config")
+        seed = int(checked("seed", seed, Integral, *SEED_RULE))
+        return cls._wrap(config, assemble(config, initial_weights(config, seed), CPU))
 
     @classmethod
     def _wrap(cls, config: GPT2Config, parts: Transformer) -> "GPT2":
@@ -118,15 +128,15 @@ class GPT2(Transformer):
         ValueError for an id outside the vocabulary (naming it) or no ids at all, and
         ContextError for more than n_ctx positions.
         """
-        checked = self.checked(ids)
+        new_ids = self.checked(ids)
         if cache is None:
-            return self.forward(checked)
+            return self.forward(new_ids)
         if not isinstance(cache, KVCache):
             raise ValueError(  # noqa: TRY004
                 f"cache: must be a KVCache or None, not {cache!r:.80}"
             )
-        cache.check(self, checked.shape[:-1], checked.shape[-1])
-        return cached_forward(self, checked, cache)
+        cache.check(self, new_ids.shape[:-1], new_ids.shape[-1])
+        return cached_forward(self, new_ids, cache)
 
     @no_type_check
     def checked(
@@ -137,6 +147,8 @@ class GPT2(Transformer):
             ids = _as_tensor(ids)
         if ids.is_floating_point() or ids.is_complex() or ids.dtype is torch.bool:
             raise ValueError(f"ids: must be integers, not {ids.dtype}")
+        if ids.is_meta or ids.is_nested or ids.layout is not torch.strided:
+            raise ValueError("ids: must be a plain tensor with numbers in it")
         ids = ids.to(torch.int64)  # n_vocab need not fit into a narrower type
         if ids.ndim == 0 or ids.numel() == 0:
             raise ValueError("ids: at least one id is needed ([*batch, n_seq])")
@@ -162,24 +174,17 @@ def _as_tensor(ids: Sequence[int]) -> Tensor:
         kind = type(ids).__name__
         raise ValueError(f"ids: must be ints or a tensor, not {kind}")  # noqa: TRY004
     for number in ids:
-        if type(number) is not int:
-            raise ValueError(f"ids: {number!r} is not an integer id")
+        if isinstance(number, bool) or not isinstance(number, Integral):
+            raise ValueError(f"ids: {number!r} is not an integer id")  # noqa: TRY004
         if not -(2**63) <= number < 2**63:
             raise ValueError(f"ids: {number} is outside every vocabulary")
-    return torch.tensor(ids, dtype=torch.int64)
+    return torch.tensor([int(i) for i in ids], dtype=torch.int64, device="cpu")
 
 
-def _first_weights(config: GPT2Config, seed: int) -> Iterator[tuple[str, Tensor]]:
-    generator = torch.Generator().manual_seed(seed)
-    for name, shape in parameter_shapes(config).items():
-        if name.endswith("bias"):
-            yield name, torch.zeros(shape)
-        elif len(shape) == 1:  # a layer norm's weight
-            yield name, torch.ones(shape)
-        else:
-            writes = name.endswith("c_proj.weight")
-            deviation = 0.02 / sqrt(2 * config.n_layer) if writes else 0.02
-            yield name, torch.empty(shape).normal_(0, deviation, generator=generator)
+def _holds_tensors(tensors: Mapping[Any, Any]) -> bool:
+    return all(isinstance(n, str) for n in tensors) and all(
+        isinstance(t, Tensor) for t in tensors.values()
+    )
 
 
 @no_type_check

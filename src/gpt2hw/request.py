@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from gpt2hw.doors import checked
 from gpt2hw.errors import ContextError
+from gpt2hw.splitting import join_surrogates
 from gpt2hw.tokenizer import Tokenizer
 
 FinishReason = Literal["length", "stop", "end_of_text", "context"]
@@ -53,7 +54,8 @@ def checked_stops(stop: str | Iterable[str]) -> tuple[str, ...]:
     is_many = isinstance(stop, Iterable) and not isinstance(stop, str)
     stops: tuple[Any, ...] = tuple(stop) if is_many else (stop,)
     rule = "a string or several, none of them empty"
-    return tuple(checked("stop", string, str, bool, rule) for string in stops)
+    strings = [checked("stop", string, str, bool, rule) for string in stops]
+    return tuple(map(join_surrogates, strings))
 
 
 def checked_limit(
@@ -72,6 +74,12 @@ def checked_limit(
     checked("overflow", overflow, str, lambda way: way in ways, f"one of {ways}")
     n_fit = n_ctx - n_prompt + 1
     too_long = n_prompt > n_ctx if overflow == "stop" else max_new_tokens > n_fit
+    if too_long and overflow != "slide" and n_prompt > n_ctx:
+        raise ContextError(
+            f"the prompt alone has {n_prompt} ids, more than the model's {n_ctx} "
+            "positions (n_ctx): shorten it, or let overflow be 'slide' (forget the "
+            "oldest ids)"
+        )
     if too_long and overflow != "slide":
         raise ContextError(
             f"{n_prompt} ids of prompt and {max_new_tokens} new ones are more than the "

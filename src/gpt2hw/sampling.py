@@ -13,14 +13,14 @@ Hugging Face's keep every token that ties with the k-th; here exactly k survive.
 import math
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
 from gpt2hw.attention import softmax
-from gpt2hw.doors import checked, no_type_check
+from gpt2hw.doors import SEED_RULE, checked, no_type_check
 
 FLOAT32 = torch.finfo(torch.float32)
 
@@ -129,18 +129,10 @@ class Sampler:
         top_p: float | None = None,
         seed: int | None = None,
     ) -> None:
-        self.temperature = float(
-            checked("temperature", temperature, *_RULES["temperature"])
-        )
-        self.top_k = (
-            None if top_k is None else int(checked("top_k", top_k, *_RULES["top_k"]))
-        )
-        self.top_p = (
-            None if top_p is None else float(checked("top_p", top_p, *_RULES["top_p"]))
-        )
-        self.seed = (
-            None if seed is None else int(checked("seed", seed, *_RULES["seed"]))
-        )
+        self.temperature = _setting("temperature", temperature, float)
+        self.top_k = None if top_k is None else _setting("top_k", top_k, int)
+        self.top_p = None if top_p is None else _setting("top_p", top_p, float)
+        self.seed = None if seed is None else _setting("seed", seed, int)
         self._generator = torch.Generator()
         if self.seed is None:
             self._generator.seed()  # from the operating system
@@ -186,7 +178,7 @@ class Sampler:
         logits = _checked_row(logits_row)
         if self.is_greedy:
             return greedy(logits)
-        u = torch.rand((), dtype=torch.float64, generator=self._generator)
+        u = torch.rand((), dtype=torch.float64, device="cpu", generator=self._generator)
         return draw(self._filtered(logits), float(u))
 
     def copy(self) -> "Sampler":
@@ -213,20 +205,30 @@ def _is_finite(number: Any) -> bool:
         return False
 
 
-_RULES: dict[str, tuple[type, Callable[[Any], bool], str]] = {
-    "temperature": (
-        Real,
-        lambda t: t >= 0 and _is_finite(t),
-        "a finite number from 0 up",
-    ),
-    "top_k": (Integral, lambda k: k >= 1, "None or an integer from 1 up"),
-    "top_p": (Real, lambda p: 0 < p <= 1, "None or a number p, 0 < p <= 1"),
-    "seed": (
-        Integral,
-        lambda seed: -(2**63) <= seed < 2**64,
-        "None or an integer from -2**63 to 2**64 - 1",
-    ),
+def _is_finite_from_0(number: Any) -> bool:
+    try:
+        return 0 <= float(number) < math.inf
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "temperature": (_is_finite_from_0, "a finite number from 0 up"),
+    "top_k": (lambda k: k >= 1, "None or an integer from 1 up"),
+    "top_p": (lambda p: 0 < p <= 1, "None or a number p, 0 < p <= 1"),
+    "seed": (SEED_RULE[0], f"None or {SEED_RULE[1]}"),
 }
+Number = TypeVar("Number", int, float)
+
+
+def _setting(name: str, value: Any, as_type: type[Number]) -> Number:
+    """The setting as a plain number; ValueError where it breaks its rule.
+
+    It must hold before and after: a fraction may be too small for a float.
+    """
+    kind = Integral if as_type is int else Real
+    plain = as_type(checked(name, value, kind, *_RULES[name]))
+    return as_type(checked(name, plain, kind, *_RULES[name]))
 
 
 def _checked_row(row: object) -> Float64[Tensor, " n_vocab"]:

@@ -5,7 +5,6 @@
 Source: Radford et al. 2019, section 2.2; OpenAI's gpt-2, `src/encoder.py`.
 """
 
-import codecs
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +33,9 @@ __all__ = ["BYTE_TO_CHAR", "END_OF_TEXT", "SPLIT_PATTERN", "Step", "Tokenizer"]
 CACHED_PIECES = 2**16  # more distinct pieces than a long book has
 LONGEST_CACHED = 64  # characters: a longer piece hardly comes twice
 LONGEST_EXPLAINED = 1000  # bytes of a piece: its steps hold half the square of them
+
+
+_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +157,8 @@ class Tokenizer:
         `errors` is as in bytes.decode. Raises TokenizerError for an id that is not in
         the vocabulary.
         """
-        try:
-            codecs.lookup_error(errors)
-        except LookupError:
-            raise ValueError(f"errors={errors!r} is no way to treat errors") from None
+        if errors not in _ERRORS:
+            raise ValueError(f"errors: must be one of {_ERRORS}, not {errors!r}")
         return self.decode_bytes(ids).decode("utf-8", errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
