@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "gpt2hw"
 
 # Imports run one way, down this list: a room may import the rooms that stand before it.
 LIGHT_ROOMS = (
-    *("errors", "doors", "config", "layout", "hub", "strict_json", "folder"),
+    *("errors", "doors", "config", "layout", "files", "hub", "strict_json", "folder"),
     *("wrong_files", "tensor_info", "header"),
     *("vocabulary", "bpe", "splitting", "stream_decoder", "tokenizer_files"),
     *("tokenizer", "stop_strings", "request", "inspection"),

@@ -1,5 +1,10 @@
 """The corpus of the tiny model: folders of plain text to a list of documents.
 
+The texts are public: `fairytaleqa.txt` are the tales of FairytaleQA (sections joined;
+github.com/uci-soe/FairytaleQAData), the others ebooks of Project Gutenberg, of which
+`src/gpt2hw/models/tiny/NOTICE` has the numbers, as UTF-8 without their licence pages,
+one blank line between two paragraphs.
+
 A corpus folder holds `train/*.txt` (tales) and `more/*.txt` (novels). In
 `train/fairytaleqa.txt` three line feeds stand between two tales; in the other books
 of tales a heading in capitals begins a new tale. Headings, contents and title pages

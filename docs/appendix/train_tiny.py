@@ -4,10 +4,12 @@
 
 `CORPUS` is a folder as `corpus.py` describes it, `TOKENIZER` a folder written by
 `train_bpe.py`, `OUT` receives `config.json`, `model.safetensors`, the tokenizer's
-files, the checkpoint (`state.pt`: run the same command again to go on) and the curve
-(`curve.csv`).
+files, `recipe.json`, the checkpoint (`state.pt`: run the same command again to go on)
+and the curve (`curve.csv`: step, loss in nats a token, bits per byte on the tales that
+are kept for choosing settings).
 
-torch.nn is used here, for training alone; the package runs the result by hand.
+torch.nn is used here, for training alone; the package runs the result by hand. Muon
+needs torch 2.9 or later.
 The recipe: Muon for the matrices inside the blocks, AdamW for the rest; the learning
 rate warms up, stays, and falls in a straight line to zero over the last part of the
 run, in which the share of novels falls too.
@@ -39,7 +41,7 @@ class Recipe:
     n_embd: int = 192
     n_head: int = 6
     n_layer: int = 4
-    steps: int = 15_000
+    steps: int = 8_000
     batch: int = 16  # windows of n_ctx tokens a step
     muon_lr: float = 0.03
     adam_lr: float = 0.006

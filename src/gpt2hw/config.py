@@ -91,7 +91,7 @@ class GPT2Config:
         except CheckpointError:
             raise
         except ValueError as error:
-            raise CheckpointError(f"config: {error}") from None
+            raise CheckpointError(_with_key(str(error), settings)) from None
 
 
 # What a GPT-2 config may say, and the values under which this engine's result is right.
@@ -131,6 +131,20 @@ def _required(settings: Mapping[str, Any], key: str) -> Any:
     if settings.get(key) is None:
         raise CheckpointError(f"config: {key} is missing")
     return settings[key]
+
+
+def _with_key(message: str, settings: Mapping[str, Any]) -> str:
+    """A message that begins with a field, led by its key in the file if that differs.
+
+    >>> _with_key("n_vocab must be a positive integer, not -1", {})
+    'config: vocab_size (n_vocab) must be a positive integer, not -1'
+    """
+    field, space, rest = message.partition(" ")
+    has_n_positions = settings.get("n_positions") is not None
+    keys = {"n_vocab": "vocab_size"}
+    keys |= {"n_ctx": "n_positions"} if has_n_positions else {}
+    named = f"{keys[field]} ({field})" if field in keys else field
+    return f"config: {named}{space}{rest}"
 
 
 def _context_length(settings: Mapping[str, Any]) -> Any:

@@ -94,7 +94,7 @@ def read_plain(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     return raw
 
 
-def why_not_writable(path: object) -> str | None:
+def why_not_writable(path: str | os.PathLike[str]) -> str | None:
     """Why no file can be written at a path, in a few words; None where one can be.
 
     Only a plain file is replaced, also at the end of a link. A new one needs a folder
@@ -104,19 +104,24 @@ def why_not_writable(path: object) -> str | None:
     ('it is a folder', 'its folder is not there')
     """
     try:
-        plain = file_path(path)
+        target = _target(path)
     except ValueError as error:
-        return str(error)
-    if os.fspath(path).endswith(("/", os.sep)):  # type: ignore[call-overload]
-        return "it names a folder"
-    instead = not_a_file(plain)
-    if instead not in (None, NOT_THERE, DANGLING):
-        return f"it is {instead}"
-    folder = Path(os.path.realpath(plain)).parent
-    if not os.path.isdir(folder):  # noqa: PTH112 -- never raises
+        return str(error).rpartition(": ")[2]
+    if not os.path.isdir(target.parent):  # noqa: PTH112 -- never raises
         return "its folder is not there"
-    allowed = os.access(folder, os.W_OK | os.X_OK)
+    allowed = os.access(target.parent, os.W_OK | os.X_OK)
     return None if allowed else "its folder cannot be written to"
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    """Where a file written to `path` will lie: links are followed to their end."""
+    plain = file_path(path)
+    instead = not_a_file(plain)
+    if os.fspath(path).endswith(("/", os.sep)):
+        instead = "a folder"
+    if instead not in (None, NOT_THERE, DANGLING):
+        raise ValueError(f"path: {str(path)!r} cannot be written: it is {instead}")
+    return Path(os.path.realpath(plain))
 
 
 @contextmanager
@@ -156,14 +161,3 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BufferedWriter]:
         draft.unlink(missing_ok=True)
         raise
 
-
-def _target(path: str | os.PathLike[str]) -> Path:
-    """Where a file written to `path` will lie: links are followed to their end."""
-    plain = file_path(path)
-    target = Path(os.path.realpath(plain))
-    reason = why_not_writable(path)
-    if reason and target.parent.is_dir() and os.access(target.parent, os.W_OK):
-        raise ValueError(f"path: {plain} cannot be written: {reason}")
-    if reason and reason.startswith("it "):
-        raise ValueError(f"path: {plain} cannot be written: {reason}")
-    return target

@@ -1,19 +1,22 @@
 """What a model's folder holds: its settings, and the file of its weights."""
 
+import codecs
 from pathlib import Path
 from typing import Any
 
 from gpt2hw.config import GPT2Config
 from gpt2hw.errors import CheckpointError
+from gpt2hw.files import NOT_THERE, not_a_file, read_plain
 from gpt2hw.strict_json import parse_object
 
-MAX_SETTINGS_BYTES = 2**20  # GPT-2's has 665; what is cut off is no JSON
+MAX_SETTINGS_BYTES = 2**20  # GPT-2's has 665
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
     """The keys of a folder's config.json, as they stand there.
 
-    Raises CheckpointError where there is none, or it is no JSON object.
+    A byte order mark before them, as Windows' editors leave it, does no harm. Raises
+    CheckpointError where there is none, or it is no JSON object.
 
     >>> from gpt2hw.hub import find
     >>> read_settings(find("tiny"))["model_type"]
@@ -21,13 +24,18 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     try:
-        with path.open("rb") as file:
-            return parse_object(file.read(MAX_SETTINGS_BYTES))
+        raw = read_plain(path, MAX_SETTINGS_BYTES)
     except FileNotFoundError:
         raise CheckpointError(
             f"{folder} has no config.json: put the one of the same model there"
         ) from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise CheckpointError(f"{path} cannot be read: it is {error}") from None
+    try:
+        return parse_object(raw.removeprefix(codecs.BOM_UTF8))
+    except ValueError as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from None
 
 
@@ -53,24 +61,31 @@ def weights_file(folder: Path) -> Path:
     'model.safetensors'
     """
     path = folder / "model.safetensors"
-    if path.is_file():
+    instead = not_a_file(path)
+    if instead is None:
         return path
-    if (folder / "model.safetensors.index.json").is_file():
-        raise CheckpointError(
+    if instead != NOT_THERE:
+        raise CheckpointError(f"{path} is {instead}, not a file of weights")
+    raise CheckpointError(_what_is_there_instead(folder))
+
+
+def _what_is_there_instead(folder: Path) -> str:
+    """Why a folder has no model.safetensors, and what to do."""
+    if not_a_file(folder / "model.safetensors.index.json") is None:
+        return (
             f"{folder} holds its weights in several shards, which are not read here; "
             "join them into one model.safetensors"
         )
-    others = sorted(p.name for p in folder.glob("*.safetensors"))
+    files = folder.glob("*.safetensors")
+    others = sorted(p.name for p in files if not_a_file(p) is None)
     if others:
-        raise CheckpointError(
+        return (
             f"{folder} has no model.safetensors, but {', '.join(others[:5])}: rename "
             "the one that is meant"
         )
     if any(folder.glob("pytorch_model*.bin")):
-        raise CheckpointError(
+        return (
             f"{folder} holds only pytorch_model.bin, a pickle, which can run code when "
             "opened and is never loaded here; convert it to model.safetensors first"
         )
-    raise CheckpointError(
-        f"{folder} has no model.safetensors: put the one of the same model there"
-    )
+    return f"{folder} has no model.safetensors: put the one of the same model there"

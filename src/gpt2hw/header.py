@@ -27,14 +27,15 @@ fields that nobody reads, nesting beyond 100 levels or integers of over 20 digit
 
 import json
 import os
-import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from gpt2hw.errors import SafetensorsError
+from gpt2hw.files import file_path, not_a_file
 from gpt2hw.strict_json import check_texts, parse_object
 from gpt2hw.tensor_info import TensorInfo, parse_tensor_info
 from gpt2hw.wrong_files import identify
@@ -44,6 +45,8 @@ __all__ = ["Header", "TensorInfo", "format_header", "parse_header", "read_header
 LENGTH_BYTES = 8
 MAX_HEADER_BYTES = 100_000_000
 METADATA = "__metadata__"
+MAX_NEAR_NAMES = 2000  # GPT-2 XL has 580
+MAX_NEAR_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     """Reads and checks the header of a .safetensors file; no tensor is read.
 
     Raises SafetensorsError where the file breaks the format (or is something else, a
-    web page say), and FileNotFoundError where there is none.
+    web page say), FileNotFoundError where there is none, and ValueError for what cannot
+    be a path.
 
     >>> import tempfile
     >>> text = b'{"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
@@ -93,11 +97,10 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     (62, TensorInfo(name='b', dtype='F32', shape=(2,), start=0, end=8))
     >>> folder.cleanup()
     """
-    path = Path(path)
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise SafetensorsError(
-            f"{path} is a folder or a device, not a .safetensors file"
-        )
+    path = file_path(path)
+    instead = not_a_file(path)
+    if instead and os.path.exists(path):  # noqa: PTH110 -- what is not, open() tells
+        raise SafetensorsError(f"{path} is {instead}, not a .safetensors file")
     with path.open("rb") as file:
         n_file = os.fstat(file.fileno()).st_size
         try:
@@ -229,6 +232,13 @@ def format_header(
 
 
 def _near(name: str, names: Iterable[str]) -> str:
-    """The end of a message: names that are spelt much like the one that is missing."""
-    near = get_close_matches(name, names, n=3, cutoff=0.6)
+    """The end of a message: names that are spelt much like the one that is missing.
+
+    A file may hold any number of names of any length, and each comparison takes the
+    product of two lengths: no more are compared than a model has.
+    """
+    if len(name) > MAX_NEAR_LENGTH:
+        return ""
+    short = (other for other in names if len(other) <= MAX_NEAR_LENGTH)
+    near = get_close_matches(name, islice(short, MAX_NEAR_NAMES), n=3, cutoff=0.6)
     return f"; near names: {', '.join(map(repr, near))}" if near else ""

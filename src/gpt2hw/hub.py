@@ -14,8 +14,10 @@ import platformdirs
 
 from gpt2hw.config import PUBLISHED
 from gpt2hw.errors import CheckpointError
+from gpt2hw.files import read_plain
 
 SHIPPED = Path(__file__).parent / "models"
+MAX_REFERENCE_BYTES = 1000  # a commit has 40
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 # A part of owner/name: letters, digits, "_", and inside "." and "-", never doubled. So
 # no name climbs out of a cache, and owner--name, as caches write it, has one meaning.
@@ -96,7 +98,7 @@ def _first_that_is_there(name: str) -> Path:
 
 
 def _places(name: str) -> Iterator[Path]:
-    yield Path("models", *name.split("/")).absolute()
+    yield _absolute(Path("models", *name.split("/")))
     yield package_cache() / name.replace("/", "--")
     owner_and_name = name if "/" in name else f"openai-community/{name}"
     names = [owner_and_name] + ([name] if "/" not in name else [])
@@ -107,11 +109,19 @@ def _places(name: str) -> Iterator[Path]:
         yield from _snapshots(repository)
 
 
+def _absolute(path: Path) -> Path:
+    """The path from the root on; as it stands where the working directory is gone."""
+    try:
+        return path.absolute()
+    except OSError:
+        return path
+
+
 def package_cache() -> Path:
     """The package's own cache: GPT2HW_CACHE, or the system's folder for caches."""
     named = os.environ.get("GPT2HW_CACHE")
     if named:
-        return _expanded(named).absolute()
+        return _absolute(_expanded(named))
     return platformdirs.user_cache_path("gpt2hw", appauthor=False)
 
 
@@ -138,9 +148,9 @@ _HUB_VARIABLES = (
 def _snapshots(repository: Path) -> Iterator[Path]:
     """The folder of the commit that `main` names; the repository itself if none."""
     try:
-        commit = (repository / "refs" / "main").read_text(encoding="ascii").strip()
+        raw = read_plain(repository / "refs" / "main", MAX_REFERENCE_BYTES)
+        commit = raw.decode("ascii").strip()
     except (OSError, ValueError):
-        yield repository
-        return
-    if re.fullmatch(r"[0-9a-f]{40}", commit):
-        yield repository / "snapshots" / commit
+        commit = ""
+    is_commit = re.fullmatch(r"[0-9a-f]{40}", commit)
+    yield repository / "snapshots" / commit if is_commit else repository

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gpt2hw.errors import CheckpointError
+from gpt2hw.files import file_path
 from gpt2hw.folder import read_settings, weights_file
 from gpt2hw.header import Header, TensorInfo, read_header
 from gpt2hw.layout import HEAD, PREFIX, is_buffer
@@ -32,6 +33,17 @@ class TensorRow:
     n_elements: int
     n_bytes: int
     kind: Kind
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as a plain dict; by hand, as asdict copies each value at length."""
+        return {
+            "name": self.name,
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "n_elements": self.n_elements,
+            "n_bytes": self.n_bytes,
+            "kind": self.kind,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ class Report:
             "tied_head": asdict(self.total("tied head")),
             "all": asdict(self.total()),
             "notes": list(self.notes),
-            "tensors": [asdict(row) | {"shape": list(row.shape)} for row in self.rows],
+            "tensors": [row.to_json() for row in self.rows],
         }
 
 
@@ -85,10 +97,12 @@ def inspect_checkpoint(path: str | os.PathLike[str]) -> Report:
     """The report on a .safetensors file, or on the model folder that holds one.
 
     Raises SafetensorsError where the file breaks the format, CheckpointError where a
-    folder holds no model.safetensors, and FileNotFoundError.
+    folder holds no model.safetensors, FileNotFoundError, and ValueError for what cannot
+    be a path.
     """
-    path = Path(path)
-    header = read_header(weights_file(path) if path.is_dir() else path)
+    path = file_path(path)
+    is_folder = os.path.isdir(path)  # noqa: PTH112 -- never raises
+    header = read_header(weights_file(path) if is_folder else path)
     tied = _stores_tied_head(header)
     rows = tuple(_row(info, tied) for info in header.tensors.values())
     notes = (_TIED_NOTE,) if tied else ()

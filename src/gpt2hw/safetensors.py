@@ -10,18 +10,16 @@ Source: the README of https://github.com/huggingface/safetensors ("Format").
 
 import ctypes
 import os
-import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from io import BufferedReader, BufferedWriter
-from pathlib import Path
+from io import BufferedReader
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from gpt2hw.errors import SafetensorsError
+from gpt2hw.files import file_path, replacing
 from gpt2hw.header import (
     METADATA,
     Header,
@@ -58,7 +56,8 @@ _TORCH_NAME = {
 def read_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     """Every tensor of the file by name, on the CPU, in the file's own dtypes.
 
-    Raises SafetensorsError where the file breaks the format, before any tensor is read.
+    Raises SafetensorsError where the file breaks the format, before any tensor is read,
+    and where a tensor does not fit in memory.
 
     >>> from gpt2hw.hub import find
     >>> tensors = read_safetensors(find("tiny") / "model.safetensors")
@@ -84,7 +83,7 @@ def iter_tensors(
     ['ln_f.bias', 'wte.weight']
     """
     wanted = {header[name].name for name in names}
-    with Path(path).open("rb") as file:
+    with file_path(path).open("rb") as file:
         for info in header.tensors.values():
             if info.name in wanted:
                 file.seek(header.data_start + info.start)
@@ -97,7 +96,13 @@ def _read_tensor(file: BufferedReader, info: TensorInfo) -> Tensor:
         dtype = torch_dtype(info.dtype)
     except SafetensorsError as error:
         raise SafetensorsError(f"{file.name}: tensor {info.name!r}: {error}") from None
-    tensor = torch.empty(info.shape, dtype=dtype, device="cpu")
+    try:
+        tensor = torch.empty(info.shape, dtype=dtype, device="cpu")
+    except (RuntimeError, MemoryError):  # torch's allocator raises the former
+        raise SafetensorsError(
+            f"{file.name}: tensor {info.name!r:.80} takes {info.n_bytes} bytes: more"
+            " memory than there is"
+        ) from None
     n_read = file.readinto(_memory(tensor))
     if n_read != info.n_bytes:
         raise SafetensorsError(
@@ -149,10 +154,12 @@ def write_safetensors(
     The same tensors give the same bytes, in whatever order they come: the widest dtypes
     stand first, so that each tensor is aligned, and names are sorted within a dtype, as
     the safetensors library does. Views, and tensors that share memory, are written out
-    in full. Raises ValueError, before the file is touched, for what the format cannot
-    hold.
+    in full. A link is followed, and a file that was there hands its permissions on.
+    Raises ValueError, before the file is touched, for what the format cannot hold, and
+    for a path that leads to anything but a plain file.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = Path(folder.name, "two.safetensors")
     >>> write_safetensors(path, {"one": torch.ones(2), "zero": torch.zeros(2, 1)})
@@ -169,7 +176,7 @@ def write_safetensors(
         {name: _file_dtype(name, t) for name, t in tensors.items()}, tensors
     )
     start = format_header(infos, metadata)
-    with _replacing(Path(path)) as file:
+    with replacing(path) as file:
         file.write(start)
         for info in infos:
             plain = _plain(tensors[info.name])  # one at a time: no copy of the whole
@@ -198,10 +205,11 @@ def _file_dtype(name: object, tensor: object) -> str:
     if not isinstance(tensor, Tensor):
         kind = type(tensor).__name__
         raise ValueError(f"tensors[{name!r}] is a {kind}, no tensor")  # noqa: TRY004
-    if tensor.layout != torch.strided or tensor.is_meta:
+    if tensor.layout != torch.strided or tensor.is_meta or tensor.is_nested:
+        kind = "nested" if tensor.is_nested else tensor.layout
         raise ValueError(
-            f"tensors[{name!r}] is {tensor.layout} on {tensor.device}: only dense"
-            " tensors with data can be written"
+            f"tensors[{name!r}] is {kind} on {tensor.device}: only dense tensors with"
+            " data can be written"
         )
     for file_name, torch_name in _TORCH_NAME.items():
         if tensor.dtype == getattr(torch, torch_name, None):
@@ -227,16 +235,3 @@ def _plain(tensor: Tensor) -> Tensor:
         plain = plain.clone()
         _swap_on_big_endian(plain)
     return plain
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BufferedWriter]:
-    """A new file that takes the place of `path` once it is whole, or leaves nothing."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with draft.open("xb") as file:
-            yield file
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

@@ -33,8 +33,9 @@ def find_files(name_or_folder: str | os.PathLike[str]) -> tuple[Path, Path | Non
         return GPT2_MERGES, None
     folder = find(name_or_folder)
     merges, vocab = folder / "merges.txt", folder / "vocab.json"
-    vocab_if_there = vocab if vocab.exists() else None
-    if merges.exists():
+    # A link to nothing is there too: its reader refuses it, and ids stay right.
+    vocab_if_there = vocab if os.path.lexists(vocab) else None
+    if os.path.lexists(merges):
         return merges, vocab_if_there
     if _n_vocab(folder) != GPT2_N_VOCAB:
         raise TokenizerError(

@@ -11,9 +11,9 @@ Source: OpenAI's gpt-2, `src/encoder.py` (bytes_to_unicode, get_encoder) and its
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 
 from gpt2hw.errors import TokenizerError
+from gpt2hw.files import file_path, read_plain
 from gpt2hw.strict_json import parse_object
 
 END_OF_TEXT = "<|endoftext|>"
@@ -29,6 +29,7 @@ BYTE_TO_CHAR = {byte: chr(byte) for byte in _VISIBLE} | {
 CHAR_TO_BYTE = {char: byte for byte, char in BYTE_TO_CHAR.items()}
 
 MAX_FILE_BYTES = 64 * 2**20  # sixty times GPT-2's larger file
+MAX_VERSION_CHARS = 200  # Hugging Face's tokenizers write 51
 
 # What a failed download leaves under the right name: first bytes, and what they mean.
 _NOT_A_TOKENIZER = {
@@ -69,6 +70,7 @@ def read_merges(path: str | os.PathLike[str]) -> list[Pair]:
     is a merge. Lines may end in CR LF. Raises TokenizerError that names file and line.
     """
     lines = _read(path).rstrip("\n").split("\n")
+    _check_line_ends(path, lines)
     first = 2 if lines[0].startswith("#version") else 1
     line_of: dict[Pair, int] = {}
     for number, line in enumerate(lines[first - 1 :], first):
@@ -84,6 +86,20 @@ def read_merges(path: str | os.PathLike[str]) -> list[Pair]:
                 f" {line_of[left, right]} already"
             )
     return list(line_of)
+
+
+def _check_line_ends(path: object, lines: Sequence[str]) -> None:
+    """Refuses a file whose lines have run together, so that merges would be lost."""
+    for number, line in enumerate(lines, 1):
+        if "\r" in line:
+            raise TokenizerError(
+                f"{path}, line {number}: a CR without LF: lines must end in LF or CR LF"
+            )
+    if lines[0].startswith("#version") and len(lines[0]) > MAX_VERSION_CHARS:
+        raise TokenizerError(
+            f"{path}, line 1: the version takes {len(lines[0])} characters: have the"
+            " line ends been lost?"
+        )
 
 
 def read_vocabulary(path: str | os.PathLike[str]) -> dict[str, int]:
@@ -160,15 +176,16 @@ def _check_ids(vocab: Mapping[str, int]) -> None:
 def _read(path: str | os.PathLike[str]) -> str:
     """The text of a file, without byte order mark and with LF line ends."""
     try:
-        if not Path(path).is_file():
-            raise TokenizerError(f"{path} is not there, or not a file")
-        with Path(path).open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        raw = read_plain(file_path(path), MAX_FILE_BYTES)
+    except FileNotFoundError:
+        raise TokenizerError(f"{path} is not there") from None
     except OSError as error:
         raise TokenizerError(f"{path} cannot be read: {error.strerror}") from None
-    if not raw or len(raw) > MAX_FILE_BYTES:
-        size = f"larger than {MAX_FILE_BYTES} bytes" if raw else "empty"
-        raise TokenizerError(f"{path} is {size}: it is no tokenizer's file")
+    except ValueError as error:
+        reason = str(error) if str(error).startswith("path: ") else f"{path} is {error}"
+        raise TokenizerError(f"{reason}: it is no tokenizer's file") from None
+    if not raw:
+        raise TokenizerError(f"{path} is empty: it is no tokenizer's file")
     for sign, meaning in _NOT_A_TOKENIZER.items():
         if raw[:64].lstrip().lower().startswith(sign):
             raise TokenizerError(f"{path} {meaning}")

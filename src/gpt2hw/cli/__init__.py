@@ -2,7 +2,9 @@
 
 0 is success, and also a reader that has seen enough (`| head -1`); 1 is an error of
 ours, told in one line; 2 a wrong use of the command line; 130 an interruption (Ctrl-C).
-An exception that no room raises on purpose keeps its traceback: it is a fault in here.
+Arguments that a room refuses are plain ValueErrors, so any ValueError is taken for one
+of ours; so are what the system refuses, a module that is missing, and too little
+memory. Any other exception is a fault in here, and keeps its traceback.
 
 Little is imported before `main` watches for Ctrl-C, and nothing heavy.
 """
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
-    arguments = [console.decoded(word, n) for n, word in enumerate(argv, 1)]
+    arguments = list(argv)
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     with console.leaving_at_once():
@@ -84,22 +86,27 @@ def _ignore_interrupts() -> None:
 
 def _failed(error: Exception) -> int:
     """Tells of an error in one line and returns its status; a fault is raised again."""
-    console.flush_or_discard_output()
+    lost = console.flush_or_discard_output()
     if console.is_closed_pipe(error):
         return 0
-    message = _message(error)
+    message = _message(error, lost)
     if message is None:
         raise error
     console.say(f"gpt2hw: error: {message}")
     return 1
 
 
-def _message(error: Exception) -> str | None:
-    """What to tell of an error that can be expected; None of a fault in here."""
+def _message(error: Exception, lost: OSError | None = None) -> str | None:
+    """What to tell of an error that can be expected; None of a fault in here.
+
+    `lost` is the error of writing out what was left of standard output.
+    """
     if isinstance(error, GPT2HWError | ValueError | ImportError):
         return str(error)
     if isinstance(error, OSError):
         file = error.filename2 or error.filename  # the second is where to, of a move
+        if not file and (lost is not None or console.means_full(error)):
+            file = "standard output"  # what else is written has a name
         return f"{file}: {error.strerror}" if file else error.strerror or str(error)
     signs = ("out of memory", "not enough memory", "allocate memory")  # torch's own
     if isinstance(error, MemoryError) or (

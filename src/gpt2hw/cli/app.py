@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import gpt2hw
+from gpt2hw.cli import console
 from gpt2hw.cli.help import Command, Group
 from gpt2hw.cli.inspect_command import inspect
 from gpt2hw.cli.tokenize_command import tokenize
@@ -39,7 +40,7 @@ def start(
         typer.echo(f"gpt2hw {gpt2hw.__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
+        console.say_as_it_is(context.get_help())
         raise typer.Exit(2)
 
 

@@ -39,8 +39,13 @@ def prepare() -> None:
 
 def say(message: str) -> None:
     """One line on standard error; if nobody can read it, so be it."""
+    say_as_it_is(one_line(message))
+
+
+def say_as_it_is(text: str) -> None:
+    """A text on standard error; if nobody can read it, so be it."""
     with suppress(OSError, ValueError):
-        print(one_line(message), file=sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)
 
 
 def say_apart(lines: Iterable[str]) -> None:
@@ -59,25 +64,28 @@ def print_json(found: Any) -> None:
     print(json_text(found, encoding if can_show else "ascii"))
 
 
-def decoded(word: str, n: int) -> str:
-    """The n-th argument as text: bytes that the system could not decode are UTF-8.
+def decoded(word: str, what: str) -> str:
+    """An argument as text: bytes that the system could not decode are UTF-8.
 
-    >>> decoded("caf\\udcc3\\udca9", 1)
+    For texts alone: a path that is decoded no longer names its file. `what` is how the
+    argument is called in the GPT2HWError of one that is no text.
+
+    >>> decoded("caf\\udcc3\\udca9", "TEXT")
     'café'
     """
     try:
         word.encode("utf-8")
     except UnicodeEncodeError as error:
-        return _utf8(_bytes_of(word, n, error.start), f"argument {n}")
+        return _utf8(_bytes_of(word, what, error.start), what)
     return word
 
 
-def _bytes_of(word: str, n: int, position: int) -> bytes:
+def _bytes_of(word: str, what: str, position: int) -> bytes:
     try:
         return os.fsencode(word)
     except UnicodeEncodeError:
         raise GPT2HWError(
-            f"argument {n} has half of a surrogate pair at position {position}"
+            f"{what} has half of a surrogate pair at position {position}"
         ) from None
 
 
@@ -118,12 +126,23 @@ def is_closed_pipe(error: BaseException) -> bool:
     )
 
 
-def flush_or_discard_output() -> None:
-    """Writes out what is buffered; where that fails, the flush at exit shall not."""
+def means_full(error: OSError) -> bool:
+    """Whether an error means that what was written has no room."""
+    names = ("ENOSPC", "EFBIG", "EDQUOT")  # Windows has no quotas
+    return error.errno in {getattr(errno, name, errno.ENOSPC) for name in names}
+
+
+def flush_or_discard_output() -> OSError | None:
+    """Writes out what is buffered; where that fails, the flush at exit shall not.
+
+    Returns the error of a failure.
+    """
     try:
         sys.stdout.flush()
-    except OSError:
+    except OSError as error:
         discard_output()
+        return error
+    return None
 
 
 def discard_output() -> None:
@@ -165,12 +184,10 @@ def warnings_in_one_line() -> Iterator[None]:
     """This package's warnings as one line on standard error; torch's are left out."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
+        warnings.filterwarnings("ignore", module=r"torch(\.|$)")
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         yield
 
 
-def _show_warning(
-    message: Warning | str, _category: type[Warning], filename: str, *_: object
-) -> None:
-    if "torch" not in Path(filename).parts:
-        say(f"gpt2hw: warning: {message}")
+def _show_warning(message: Warning | str, *_: object) -> None:
+    say(f"gpt2hw: warning: {message}")

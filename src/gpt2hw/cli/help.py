@@ -10,6 +10,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from gpt2hw.cli.text import NARROWEST
 from gpt2hw.cli.usage import WrongUse, did_you_mean, too_many
 
 WIDEST = 88
@@ -52,7 +53,7 @@ class Group(TyperGroup):
 
 def page(command: Any, context: Any) -> str:
     """The help of a command: usage, what it does, commands, arguments, options."""
-    width = min(shutil.get_terminal_size().columns, WIDEST)
+    width = min(max(shutil.get_terminal_size().columns, NARROWEST), WIDEST)
     parts = command.get_params(context)
     arguments = [_argument(p) for p in parts if p.param_type_name == "argument"]
     options = [_option(p) for p in parts if p.param_type_name == "option"]

@@ -1,5 +1,7 @@
 """`gpt2hw inspect`: what a model's weight file holds, from its header alone."""
 
+import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt2hw.cli import console
-from gpt2hw.cli.text import counted, neutral
+from gpt2hw.cli.text import cell, counted, in_a_line
 from gpt2hw.cli.usage import WrongUse
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from gpt2hw.config import GPT2Config
-    from gpt2hw.inspection import Report
+    from gpt2hw.inspection import Report, TensorRow
 
 
 def inspect(
@@ -49,11 +51,13 @@ def inspect(
     if len(given) == 2:
         raise WrongUse(f"the model is named twice: {what} and --model {model}")
     report = inspect_checkpoint(place_of(given[0] if given else "tiny"))
-    config = config_beside(report.path)
+    config, fault = config_beside(report.path)
     if as_json:
         console.print_json({"config": config and asdict(config)} | report.to_json())
+        if fault:
+            console.say(f"gpt2hw: {fault}")
         return
-    print_report(report, config)
+    print_report(report, config, fault)
 
 
 def place_of(what: str) -> Path:
@@ -71,29 +75,34 @@ def place_of(what: str) -> Path:
     return find(what)
 
 
-def config_beside(file: Path) -> "GPT2Config | None":
-    """The config.json in the same folder, None where there is none that fits GPT-2."""
-    from gpt2hw.config import GPT2Config
-    from gpt2hw.strict_json import parse_object
+def config_beside(file: Path) -> tuple["GPT2Config | None", str]:
+    """The config.json in the same folder, or why there is none ("" if it is not there).
+
+    >>> config_beside(place_of("tiny") / "model.safetensors")[0].n_layer
+    4
+    """
+    from gpt2hw.errors import CheckpointError
+    from gpt2hw.folder import read_config
 
     try:
-        return GPT2Config.from_dict(
-            parse_object((file.parent / "config.json").read_bytes())
-        )
-    except (OSError, ValueError):
-        return None
+        return read_config(file.parent), ""
+    except CheckpointError as error:
+        is_there = os.path.lexists(file.parent / "config.json")
+        return None, f"the model's shape is not shown: {error}" * is_there
 
 
-def print_report(report: "Report", config: "GPT2Config | None") -> None:
+def print_report(
+    report: "Report", config: "GPT2Config | None", fault: str = ""
+) -> None:
     """Prints a summary, the file, its model's shape, the tensors, the totals, notes."""
-    from gpt2hw.cli.screen import filled, rich_console, shortened, show
+    from gpt2hw.cli.screen import dim, filled, rich_console, shortened, show
 
     shape = asdict(config) if config else {}
     numbers = "  ".join(f"{name} {shape[name]}" for name in SHAPE if name in shape)
-    file = shortened(neutral(str(report.path)), rich_console().width)
-    above = [filled(summary(report)), file]
-    above += [filled(numbers)] * bool(numbers) + [""]
-    notes = [part for note in report.notes for part in ("", filled(neutral(note)))]
+    file = shortened(in_a_line(str(report.path)), rich_console().width)
+    above: list[str | Text] = [filled(summary(report)), file]
+    above += [filled(numbers)] * bool(numbers) + [dim(fault)] * bool(fault) + [""]
+    notes = [part for note in report.notes for part in ("", filled(in_a_line(note)))]
     show(*above, _tensors(report), "", _totals(report), *notes)
 
 
@@ -128,24 +137,27 @@ def readable(n_bytes: int) -> str:
 SHAPE = ("n_vocab", "n_ctx", "n_embd", "n_head", "n_layer", "n_inner")
 
 
-def _tensors(report: "Report") -> "Text":
+MANY = 2000  # rows; GPT-2 XL has 580
+
+
+def _tensors(report: "Report") -> "str | Text":
     """A line for each tensor; what does not count is dim, and says what it is."""
     from rich.text import Text
 
-    from gpt2hw.cli.screen import table
+    from gpt2hw.cli.screen import plain_table, table
 
-    rows = []
-    for row in report.rows:
-        counts = row.kind == "parameter"
-        cells = (
-            neutral(row.name),
-            row.dtype,
-            str(list(row.shape)),
-            f"{row.n_elements:,}",
-        )
-        kind = "" if counts else row.kind
-        rows.append([Text(c, "" if counts else "dim") for c in (*cells, kind)])
-    return table(("tensor", "dtype", "shape", "numbers", ""), rows, right=("numbers",))
+    headings = ("tensor", "dtype", "shape", "numbers", "")
+    rows = [_cells(row) for row in report.rows]
+    if len(rows) > MANY:
+        return plain_table(headings, rows, right=("numbers",))
+    styled = [[Text(c, "dim" if row[-1] else "") for c in row] for row in rows]
+    return table(headings, styled, right=("numbers",))
+
+
+def _cells(row: "TensorRow") -> tuple[str, ...]:
+    name = cell(row.name, sys.stdout.encoding or "ascii")
+    kind = "" if row.kind == "parameter" else row.kind
+    return name, row.dtype, str(list(row.shape)), f"{row.n_elements:,}", kind
 
 
 def _totals(report: "Report") -> "Text":

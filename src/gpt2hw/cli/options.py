@@ -6,6 +6,7 @@ import typer
 
 from gpt2hw.cli import console
 from gpt2hw.cli.usage import whole
+from gpt2hw.errors import ContextError
 
 if TYPE_CHECKING:
     from gpt2hw.config import GPT2Config
@@ -39,14 +40,16 @@ Device = Annotated[
 ]
 
 
-def text_of(argument: str) -> str:
+def text_of(argument: str, what: str = "TEXT") -> str:
     """The text that an argument stands for: itself, or standard input for "-"."""
-    return console.read_input() if argument == "-" else argument
+    if argument == "-":
+        return console.read_input()
+    return console.decoded(argument, what)
 
 
 def prompt_of(argument: str) -> str:
     """As `text_of`, without the one line end that `echo` and editors put at the end."""
-    text = text_of(argument)
+    text = text_of(argument, "PROMPT")
     if argument != "-" or not text.endswith("\n"):
         return text
     return text.removesuffix("\n").removesuffix("\r")
@@ -62,6 +65,27 @@ def usual_threads(config: "GPT2Config") -> int | None:
     from gpt2hw.layout import n_parameters
 
     return 1 if n_parameters(config) < SMALL else None
+
+
+def too_long(n_prompt: int, n_ctx: int, n_new: int | None = None) -> ContextError:
+    """The error of too many tokens, in options; n_new is None where none are written.
+
+    >>> print(too_long(300, 256))
+    the prompt has 300 tokens, more than the model's 256 positions: shorten it
+    """
+    if n_new is None or n_prompt > n_ctx:
+        alone = "" if n_new is None else " alone"
+        way = "" if n_new is None else ", or forget its oldest tokens: --overflow slide"
+        return ContextError(
+            f"the prompt{alone} has {n_prompt} tokens, more than the model's {n_ctx}"
+            f" positions: shorten it{way}"
+        )
+    return ContextError(
+        f"{n_prompt} tokens of prompt leave room for {n_ctx - n_prompt + 1} new ones in"
+        f" the model's {n_ctx} positions, not for {n_new}: lower --max-new-tokens,"
+        " shorten the prompt, end where they are used up (--overflow stop), or forget"
+        " the oldest tokens (--overflow slide)"
+    )
 
 
 def load(

@@ -3,6 +3,7 @@
 Into a pipe or a file everything goes without colour, and each line whole, however long.
 """
 
+import os
 import re
 import sys
 import textwrap
@@ -15,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from gpt2hw.cli.text import neutral
+from gpt2hw.cli.text import NARROWEST, in_a_line, neutral
 
 UNWRAPPED = 1_000_000  # columns
 GAP = "  "
@@ -28,10 +29,16 @@ class _Console(Console):
 
 
 def rich_console() -> Console:
-    """Standard output as rich sees it; NO_COLOR, TERM and COLUMNS are heeded."""
-    console = _Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = UNWRAPPED
+    """Standard output as rich sees it; NO_COLOR, TERM and COLUMNS are heeded.
+
+    COLUMNS and LINES that are no size are not: rich takes 0 for one, and fails at "²".
+    """
+    sizes = {name: os.environ.get(name, "") for name in ("COLUMNS", "LINES")}
+    bad = {name for name, n in sizes.items() if not re.fullmatch("0*[1-9][0-9]{,5}", n)}
+    heeded = {name: value for name, value in os.environ.items() if name not in bad}
+    console = _Console(highlight=False, markup=False, emoji=False, _environ=heeded)
+    is_wide = not console.is_terminal
+    console.width = UNWRAPPED if is_wide else max(console.width, NARROWEST)
     return console
 
 
@@ -39,7 +46,10 @@ def show(*parts: str | Text) -> None:
     """Prints texts one under the other; a line that is too long is left to wrap."""
     console = rich_console()
     for part in parts:
-        console.print(part, soft_wrap=True)
+        if isinstance(part, str):
+            print(part)
+        else:
+            console.print(part, soft_wrap=True)
 
 
 def filled(text: str) -> str:
@@ -57,7 +67,12 @@ def filled(text: str) -> str:
 def aside(text: str) -> None:
     """A dim line for a person who looks on; into a pipe or a file, nothing."""
     if sys.stdout.isatty():
-        show(Text(filled(neutral(text)), "dim"))
+        show(dim(text))
+
+
+def dim(text: str) -> Text:
+    """A line that stands back behind the others."""
+    return Text(filled(in_a_line(text)), "dim")
 
 
 def shortened(path: str, width: int) -> str:
@@ -154,3 +169,36 @@ def _joined(cells: Sequence[Text], is_narrow: bool) -> Text:
     for part in parts:
         part.rstrip()
     return Text("\n").join(parts)
+
+
+def plain_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[str] = ()
+) -> str:
+    """As `table`, without colours: for more rows than rich lays out in a short time.
+
+    >>> print(plain_table(("name", "n"), [("a", "1"), ("b", "10")], right=("n",)))
+    name   n
+    a      1
+    b     10
+    """
+    lines = [headings, *rows]
+    columns = [
+        _aligned(column, heading in right)
+        for heading, column in zip(headings, zip(*lines, strict=True), strict=True)
+    ]
+    heading_line = GAP.join(column[0] for column in columns)  # as wide as any other
+    is_narrow = len(heading_line) > rich_console().width
+    between = f"\n{GAP}" if is_narrow else GAP
+    return "\n".join(
+        f"{first.rstrip() if is_narrow else first}{between}{GAP.join(others)}".rstrip()
+        for first, *others in zip(*columns, strict=True)
+    )
+
+
+def _aligned(column: Sequence[str], is_right: bool) -> list[str]:
+    """The cells of a column, filled up with spaces to the width of the widest."""
+    lengths = [len(c) if c.isascii() else cell_len(c) for c in column]
+    widest = max(lengths)
+    gaps = [" " * (widest - length) for length in lengths]
+    pairs = zip(column, gaps, strict=True)
+    return [gap + cell if is_right else cell + gap for cell, gap in pairs]

@@ -10,7 +10,10 @@ import unicodedata
 from typing import Any
 
 DOT = "·"
+NARROWEST = 20  # columns; a terminal that claims fewer gets lines of this width
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What ends a line or turns it around: in a table or a message it would forge another.
+_LINE_BREAKERS = re.compile("[\n\t\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\\": r"\\"}
 _UNDECODED = range(0xDC80, 0xDD00)  # surrogateescape's stand-ins for bytes
 
@@ -21,7 +24,48 @@ def neutral(text: str) -> str:
     >>> print(neutral("red: \x1b[31m"))
     red: \x1b[31m
     """
-    return _CONTROLS.sub(lambda m: f"\\x{ord(m[0]):02x}", text.replace("\r\n", "\n"))
+    text = legible(text).replace("\r\n", "\n")
+    return _CONTROLS.sub(lambda m: _escaped(m[0]), text)
+
+
+def legible(text: str) -> str:
+    r"""The text with the bytes that the system could not decode, as in a path, read.
+
+    They are UTF-8; what is not becomes an escape.
+
+    >>> print(legible("caf\udcc3\udca9 \udcff"))
+    café \xff
+    """
+    return re.sub("[\ud800-\udfff]+", lambda m: _read_anew(m[0]), text)
+
+
+def _read_anew(surrogates: str) -> str:
+    try:
+        raw = surrogates.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair
+        return surrogates.encode("ascii", "backslashreplace").decode("ascii")
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def in_a_line(text: str) -> str:
+    r"""As `neutral`, with line feeds, tabs and what turns a line around spelt out too.
+
+    >>> print(in_a_line("two\nlines, \u202edesrever"))
+    two\nlines, \u202edesrever
+    """
+    text = neutral(text)
+    return _LINE_BREAKERS.sub(lambda m: _SHORT.get(m[0]) or _escaped(m[0]), text)
+
+
+def cell(name: str, encoding: str) -> str:
+    r"""A name as a table shows it: no two names look the same, and none is two rows.
+
+    >>> print(cell("wte\nwpe", "utf-8"), cell(r"wte\nwpe", "utf-8"))
+    wte\nwpe wte\\nwpe
+    """
+    if name.isascii() and name.isprintable() and "\\" not in name:
+        return name
+    return spelled(name.encode("utf-8", "surrogatepass"), encoding)
 
 
 def one_line(message: str) -> str:
@@ -42,7 +86,7 @@ def one_line(message: str) -> str:
         joined += f" {line.strip()}"
         was_indented = is_indented
     joined = re.sub("[\t\u2028\u2029]", " ", joined)
-    return neutral(joined.replace("\n", " "))
+    return in_a_line(joined.replace("\n", " "))
 
 
 def counted(n: int, what: str) -> str:

@@ -11,17 +11,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt2hw.cli import console
-from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of
-from gpt2hw.cli.text import counted
-from gpt2hw.cli.usage import path_that
+from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of, too_long
+from gpt2hw.cli.text import counted, legible
+from gpt2hw.cli.usage import WrongUse, path_that
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 def can_be_written(path: Path) -> bool:
-    """Whether a file may be made there, as far as can be told before it is tried."""
-    return path.parent.is_dir() and not path.is_dir()
+    """Whether a file may be made there, as far as can be told before it is tried.
+
+    A folder, a pipe or a device stays what it is.
+    """
+    return path.parent.is_dir() and (path.is_file() or not path.exists())
+
+
+def place_to_save(word: str) -> Path:
+    """The FILE of --save; WrongUse for what is none."""
+    if word == "-":
+        raise WrongUse("--save needs a file: - would be standard output")
+    return path_that("--save", "a file in a folder that is there", can_be_written)(word)
 
 
 def trace(
@@ -48,9 +58,7 @@ def trace(
             "--save",
             metavar="FILE",
             help="write whole tensors to a .safetensors file",
-            parser=path_that(
-                "--save", "a file in a folder that is there", can_be_written
-            ),
+            parser=place_to_save,
         ),
     ] = None,
     threads: Threads = None,
@@ -66,23 +74,24 @@ def trace(
     """
     text = prompt_of(prompt)
     engine, tokenizer = load(model, device, threads)
-    ids = tokenizer.encode(text)
-    if not ids:
-        if tokenizer.eot_id is None:
-            raise ValueError("prompt: is empty, and the tokenizer has no end of text")
-        ids = [tokenizer.eot_id]
     from gpt2hw import tracing
     from gpt2hw.cli import trace_view
+    from gpt2hw.request import checked_prompt
 
+    _, ids = checked_prompt(text, tokenizer, engine.config.n_vocab)
+    if len(ids) > engine.config.n_ctx:
+        raise too_long(len(ids), engine.config.n_ctx)
     values = tracing.trace(engine, ids)
     chosen = select(values, name or [])
     if save:
-        write_values(save, ids, chosen, {"model": model, "prompt": text})
+        write_values(save, ids, chosen, {"model": legible(model), "prompt": text})
     following = trace_view.likeliest(values["logits"][-1], tokenizer)
     if as_json:
         console.print_json(trace_view.as_dict(text, ids, chosen, following))
-        return
-    trace_view.print_trace(model, tokenizer, ids, chosen, following)
+    else:
+        trace_view.print_trace(model, tokenizer, ids, chosen, following)
+    if following is None:
+        console.say(f"gpt2hw: {trace_view.not_finite(values)}")
 
 
 def select(values: dict[str, "Tensor"], filters: list[str]) -> dict[str, "Tensor"]:
@@ -106,10 +115,13 @@ def select(values: dict[str, "Tensor"], filters: list[str]) -> dict[str, "Tensor
 def write_values(
     path: Path, ids: list[int], values: dict[str, "Tensor"], metadata: dict[str, str]
 ) -> None:
-    """Writes the ids and the values to a .safetensors file."""
+    """Writes the ids and the values to a .safetensors file; an OSError names it."""
     import torch
 
     from gpt2hw.safetensors import write_safetensors
 
-    write_safetensors(path, {"ids": torch.tensor(ids), **values}, metadata)
+    try:
+        write_safetensors(path, {"ids": torch.tensor(ids), **values}, metadata)
+    except OSError as error:  # it names the draft, or nothing
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     console.say(f"gpt2hw: wrote {counted(len(values), 'value')} and the ids to {path}")

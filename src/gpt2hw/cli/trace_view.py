@@ -28,12 +28,30 @@ class Candidate:
     probability: float
 
 
-def likeliest(logits_row: Tensor, tokenizer: Tokenizer) -> list[Candidate]:
-    """The likeliest next tokens by a row of logits [n_vocab], the likeliest first."""
+def likeliest(logits_row: Tensor, tokenizer: Tokenizer) -> list[Candidate] | None:
+    """The likeliest next tokens by a row of logits [n_vocab], the likeliest first.
+
+    None where a known token's logit is not finite: then there are no chances.
+    """
+    if not logits_row[: tokenizer.n_vocab].isfinite().all():
+        return None
     known = mask_unknown_ids(logits_row.double(), tokenizer.n_vocab)
     top = softmax(known).topk(min(N_NEXT, tokenizer.n_vocab))
     pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
     return [Candidate(i, tokenizer.token_bytes(i), p) for i, p in pairs]
+
+
+def not_finite(values: Mapping[str, Tensor]) -> str:
+    """What to say where the last logits are not finite, and where that begins.
+
+    >>> import torch
+    >>> not_finite({"embed": torch.zeros(2), "logits": torch.tensor([0.0, torch.inf])})
+    'the logits are not finite, so no token is likeliest; this begins at logits'
+    """
+    first = next(n for n, value in values.items() if not value.isfinite().all())
+    return (
+        f"the logits are not finite, so no token is likeliest; this begins at {first}"
+    )
 
 
 def summary(value: Tensor) -> dict[str, Any]:
@@ -60,16 +78,20 @@ def as_dict(
     prompt: str,
     ids: Sequence[int],
     values: Mapping[str, Tensor],
-    following: Sequence[Candidate],
+    following: Sequence[Candidate] | None,
 ) -> dict[str, Any]:
-    """The trace for JSON, which has no NaN and no infinity: they are null."""
+    """The trace for JSON, which has no NaN and no infinity: they are null.
+
+    So is what comes next, where the logits are not finite.
+    """
     return {
         "prompt": prompt,
         "ids": list(ids),
         "values": [
             {"name": name} | _finite(summary(value)) for name, value in values.items()
         ],
-        "next": [
+        "next": following
+        and [
             {
                 "id": c.token_id,
                 "text": c.token.decode("utf-8", errors="replace"),
@@ -94,9 +116,9 @@ def print_trace(
     tokenizer: Tokenizer,
     ids: Sequence[int],
     values: Mapping[str, Tensor],
-    following: Sequence[Candidate],
+    following: Sequence[Candidate] | None,
 ) -> None:
-    """Prints the tokens, a table of the values, and one of the next tokens."""
+    """Prints the tokens, a table of the values, and one of the next tokens, if any."""
     encoding = sys.stdout.encoding
     tokens = [
         (str(token_id), quoted(tokenizer.token_bytes(token_id), encoding))
@@ -104,15 +126,16 @@ def print_trace(
     ]
     chances = [
         (f"{c.probability:.1%}", str(c.token_id), quoted(c.token, encoding))
-        for c in following
+        for c in following or ()
     ]
     parts: list[str | Text] = [
         table(("id", "token"), tokens, right=("id",)),
         "",
         _values(values),
-        "",
-        table(("chance", "id", "next token"), chances, right=("chance", "id")),
     ]
+    if chances:
+        heads = ("chance", "id", "next token")
+        parts += ["", table(heads, chances, right=("chance", "id"))]
     aside(
         f"model {model}: {counted(len(ids), 'token')}, {counted(len(values), 'value')}"
     )

@@ -1,21 +1,17 @@
 """`gpt2hw generate`: a text goes on, and is shown as it is written."""
 
-from typing import TYPE_CHECKING, cast
-
 from gpt2hw.cli import console
 from gpt2hw.cli import write_options as options
 from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of
 from gpt2hw.cli.writing import (
     Clock,
+    begin,
     sampler_settings,
     stats_lines,
     threads_told,
     unescaped,
     write,
 )
-
-if TYPE_CHECKING:
-    from gpt2hw.request import Overflow
 
 
 def generate(
@@ -43,18 +39,17 @@ def generate(
     stops = [unescaped(text) for text in stop or []]
     text = prompt_of(prompt)
     engine, tokenizer = load(model, device, threads)
-    from gpt2hw.generation import stream
     from gpt2hw.sampling import Sampler
 
     clock = Clock(Sampler(**settings))
-    pieces = stream(
+    pieces = begin(
         engine,
         tokenizer,
         text,
-        max_new_tokens=max_new_tokens,
+        max_new_tokens,
         sampler=clock,
         stop=stops,
-        overflow=cast("Overflow", overflow or "stop"),
+        overflow=overflow or "stop",
     )
     clock.start()
     done = write("" if only_new else text, pieces)

@@ -6,12 +6,17 @@ from collections.abc import Callable, Generator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from gpt2hw.cli import console
+from gpt2hw.cli.options import too_long
 from gpt2hw.cli.text import counted
 from gpt2hw.cli.usage import WrongUse
+from gpt2hw.errors import ContextError
 
 if TYPE_CHECKING:
     from gpt2hw.config import GPT2Config
     from gpt2hw.generation import Completion
+    from gpt2hw.pretrained import GPT2
+    from gpt2hw.tokenizer import Tokenizer
 
 TEMPERATURE, TOP_P = 0.8, 0.95  # between the dullness of greedy and the slips of 1.0
 
@@ -50,10 +55,31 @@ def unescaped(text: str) -> str:
     >>> unescaped(r"\n\n")
     '\n\n'
     """
+    text = console.decoded(text, "--stop")
     if not text:
         raise WrongUse("--stop must not be empty")
     meant = {"n": "\n", "t": "\t", "\\": "\\"}
     return re.sub(r"\\([nt\\])", lambda match: meant[match[1]], text)
+
+
+def begin(
+    model: "GPT2",
+    tokenizer: "Tokenizer",
+    prompt: str,
+    max_new_tokens: int,
+    **settings: Any,
+) -> Generator[str, None, "Completion"]:
+    """`gpt2hw.stream`; a ContextError speaks of options, not of arguments."""
+    from gpt2hw.generation import stream
+    from gpt2hw.request import checked_prompt
+
+    try:
+        return stream(
+            model, tokenizer, prompt, max_new_tokens=max_new_tokens, **settings
+        )
+    except ContextError:
+        _, ids = checked_prompt(prompt, tokenizer, model.config.n_vocab)
+        raise too_long(len(ids), model.config.n_ctx, max_new_tokens) from None
 
 
 def write(prompt: str, pieces: Generator[str, None, "Completion"]) -> "Completion":
