@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shutil
 import sys
@@ -168,6 +169,7 @@ def test_without_a_command_the_help_is_an_error_of_usage(capsys: Captured) -> No
         ("trace Once --threads 0", "--threads"),
         ("trace Once --save .", "a file in a folder that is there, not '.'"),
         ("trace Once --save=", "--save"),
+        ("trace Once --save -", "--save needs a file: - would be standard output"),
         ("trace Once --save nonesuch/trace.safetensors", "--save"),
         ("tokenize", "the TEXT is missing"),
         ("tokenize --ids --json Once", "--ids and --json do not go together"),
@@ -206,7 +208,7 @@ def test_a_text_that_begins_with_a_dash_is_told_its_place(capsys: Captured) -> N
         ("generate Once --model gpt2-xl", "'gpt2-xl' is not on this machine"),
         ("generate Once --model ./nonesuch", "nonesuch"),
         ("generate Once --device nonesuch", "device"),
-        ("generate Once --overflow error --max-new-tokens 999", "n_ctx"),
+        ("generate Once --overflow error --max-new-tokens 999", "256 positions"),
         ("tokenize Once --model nonesuch", "'nonesuch'"),
         ("tokenize --decode 50257", "50257"),
         ("inspect nonesuch.safetensors", "nonesuch.safetensors: No such file"),
@@ -369,6 +371,32 @@ def test_a_full_context_ends_the_text_with_a_notice(capsys: Captured) -> None:
     options = ("--overflow", "slide", "--max-new-tokens", "4", "--stats")
     _, errors = run(capsys, "generate", long, *options)
     assert "4 tokens, ended by --max-new-tokens" in errors
+
+
+@pytest.mark.parametrize("way", ["error", "stop"])
+def test_a_prompt_that_is_too_long_alone_is_told_in_options(
+    way: str, capsys: Captured
+) -> None:
+    long = "the " * 300
+    options = ("--overflow", way, "--max-new-tokens", "5")
+    _, errors = run(capsys, "generate", long, *options, status=1)
+    assert re.search("the prompt alone has 30[0-9] tokens, more than .* 256", errors)
+    assert "--overflow slide" in errors
+    assert "max" not in errors
+    _, traced = run(capsys, "trace", long, status=1)
+    assert re.search("the prompt has 30[0-9] tokens, .* 256 positions: short", traced)
+    for told in (errors, traced):
+        assert not re.search("max_new_tokens|overflow '|n_ctx", told)
+
+
+def test_too_many_new_tokens_are_told_in_options(capsys: Captured) -> None:
+    options = ("--overflow", "error", "--max-new-tokens", "999")
+    _, errors = run(capsys, "generate", "", *options, status=1)
+    assert "after 1 token of prompt there is room for 256 new in" in errors
+    for option in ("--max-new-tokens", "--overflow stop", "--overflow slide"):
+        assert option in errors
+    fits = ("--overflow", "error", "--max-new-tokens", "256", "--greedy")
+    run(capsys, "generate", "", *fits)
 
 
 def test_threads_are_torchs(capsys: Captured) -> None:
@@ -594,6 +622,49 @@ def test_inspect_gives_json(capsys: Captured) -> None:
     assert found["config"]["n_vocab"] == found["tensors"][-1]["shape"][0]
 
 
+def test_a_name_forges_no_row(capsys: Captured, tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    forged = "a\nparameters\u2028b\u202ec"
+    gpt2hw.write_safetensors(file, {forged: torch.zeros(3)})
+    out, _ = run(capsys, "inspect", str(file))
+    assert r"a\nparameters\u2028b\u202ec  F32" in out
+    assert len(re.findall("^parameters", out, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"n_embd": "many"}', "\xff"])
+def test_a_config_that_cannot_be_read_is_told(
+    text: str, capsys: Captured, tmp_path: Path
+) -> None:
+    file = tmp_path / "model.safetensors"
+    gpt2hw.write_safetensors(file, {"wte.weight": torch.zeros(5, 4)})
+    for options in ([], ["--json"]):
+        assert "not shown" not in "".join(run(capsys, "inspect", str(file), *options))
+    (tmp_path / "config.json").write_text(text, encoding="latin-1")
+    out, errors = run(capsys, "inspect", str(file))
+    assert errors == ""
+    assert (
+        len(re.findall("^the model's shape is not shown: .*", out, re.MULTILINE)) == 1
+    )
+    out, errors = run(capsys, "inspect", str(file), "--json")
+    assert json.loads(out)["config"] is None
+    assert "config.json" in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_long_table_is_plain_and_has_the_same_rows(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "model.safetensors"
+    tensors = {f"h.{n}.attn.bias": torch.zeros(n % 3) for n in range(3000)}
+    gpt2hw.write_safetensors(file, tensors | {"wte": torch.zeros(2)})
+    fast, _ = run(capsys, "inspect", str(file))
+    assert re.search(
+        r"^h\.2999\.attn\.bias +F32 +\[2\] +2  buffer$", fast, re.MULTILINE
+    )
+    monkeypatch.setattr("gpt2hw.cli.inspect_command.MANY", 9999)
+    assert run(capsys, "inspect", str(file))[0] == fast
+
+
 def test_a_known_name_is_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -682,3 +753,44 @@ def test_the_trace_of_an_empty_prompt_is_that_of_end_of_text(
     found = json.loads(run(capsys, "trace", "", "--json", "-n", "embed")[0])
     assert found["ids"] == [tiny[1].eot_id]
     assert sum(row["probability"] for row in found["next"]) <= 1
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """The folder of a model whose second block has a bias that is not finite."""
+    folder = tmp_path / "broken"
+    shutil.copytree(TINY, folder)
+    tensors = read_safetensors(folder / "model.safetensors")
+    name = next(name for name in tensors if name.endswith("h.1.attn.c_proj.bias"))
+    tensors[name][0] = torch.nan
+    gpt2hw.write_safetensors(folder / "model.safetensors", tensors)
+    return folder
+
+
+def test_logits_that_are_not_finite_are_told_with_where_that_begins(
+    broken: Path, capsys: Captured
+) -> None:
+    told = (
+        "gpt2hw: the logits are not finite, so no token is likeliest; this begins at"
+        " h.1.attn.out\n"
+    )
+    out, errors = run(capsys, "trace", "Once", "-m", str(broken))
+    assert errors == told
+    assert "%" not in out
+    assert re.search(r"^h\.1\.attn\.mixed +\S+ \S+ \S+ +-?\d", out, re.MULTILINE)
+    assert re.search(r"^h\.1\.attn\.out .* nan ", out, re.MULTILINE)
+    out, errors = run(capsys, "trace", "Once", "-m", str(broken), "--json")
+    assert errors == told
+    found = json.loads(out)
+    assert found["next"] is None
+    assert found["values"][-1]["norm"] is None
+    options = ("--json", "-n", "embed")
+    assert run(capsys, "trace", "Once", "-m", str(broken), *options)[1] == told
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_replaced_by_a_file(capsys: Captured, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    options = ("--save", str(tmp_path / "pipe"))
+    assert "--save must be a file" in run(capsys, "trace", "Hi", *options, status=2)[1]
+    assert (tmp_path / "pipe").is_fifo()

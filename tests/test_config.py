@@ -138,11 +138,11 @@ def test_a_size_that_is_missing_or_null_is_named(key, is_null):
     [
         ("n_embd", {}, "n_embd"),
         ("n_embd", "12", "n_embd"),
-        ("vocab_size", 37.0, "n_vocab"),
+        ("vocab_size", 37.0, r"vocab_size \(n_vocab\) must be a positive integer"),
         ("n_layer", True, "n_layer"),
         ("n_head", -3, "n_head"),
         ("n_head", 5, "n_head=5 does not divide"),
-        ("n_positions", 0, "n_ctx"),
+        ("n_positions", 0, r"n_positions \(n_ctx\) must be a positive integer"),
         ("n_inner", [20], "n_inner"),
         ("layer_norm_epsilon", "1e-5", "layer_norm_epsilon"),
         ("layer_norm_epsilon", float("nan"), "layer_norm_epsilon"),
@@ -151,6 +151,12 @@ def test_a_size_that_is_missing_or_null_is_named(key, is_null):
 def test_a_number_that_no_model_can_have_is_a_checkpoint_error(key, value, named):
     with pytest.raises(CheckpointError, match=f"config: {named}"):
         GPT2Config.from_dict(settings_of(SMALL, **{key: value}))
+
+
+def test_a_context_length_under_its_old_key_is_named_by_that_key():
+    settings = settings_of(SMALL, n_positions=None, n_ctx=-1)
+    with pytest.raises(CheckpointError, match="config: n_ctx must be a positive"):
+        GPT2Config.from_dict(settings)
 
 
 @pytest.mark.parametrize("name", ["gelu_new", "gelu_pytorch_tanh"])

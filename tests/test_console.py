@@ -8,10 +8,12 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,8 +24,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpt2hw.cli import console, main
-from gpt2hw.cli.screen import Output, shortened, table
-from gpt2hw.cli.text import dotted, json_text, neutral, one_line, quoted, spelled
+from gpt2hw.cli.screen import Output, plain_table, shortened, table
+from gpt2hw.cli.text import (
+    cell,
+    dotted,
+    in_a_line,
+    json_text,
+    legible,
+    neutral,
+    one_line,
+    quoted,
+    spelled,
+)
+from gpt2hw.hub import SHIPPED
 
 COMMAND = (sys.executable, "-m", "gpt2hw")
 CLEAN = {
@@ -160,6 +173,29 @@ def test_a_message_is_one_line(message: str) -> None:
     assert len(one_line(message).splitlines()) <= 1
 
 
+@given(st.text())
+def test_a_cell_is_one_line_that_is_read_back(name: str) -> None:
+    shown = cell(name, "utf-8")
+    assert shown.isprintable()
+    assert read_back(shown) == name.encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_a_line_is_neither_ended_nor_turned_around(encoding: str) -> None:
+    name = "a\nb\u2028c\u202ed\u2067e\rf\x85g\th"
+    for shown in (cell(name, encoding), in_a_line(name), one_line(name)):
+        assert len(shown.splitlines()) == 1
+        assert not set(name[1::2]) & set(shown)
+    assert in_a_line("עברית \\ é") == "עברית \\ é"
+
+
+@given(st.binary())
+def test_what_the_system_could_not_decode_can_be_shown(raw: bytes) -> None:
+    path = raw.decode("utf-8", "surrogateescape")
+    assert legible(path) == raw.decode("utf-8", "backslashreplace")
+    legible(path + "\ud83d").encode("utf-8")
+
+
 def test_json_is_read_back_as_it_was() -> None:
     found = {"a": [], "b": {}, "c": {"d": "naïve\n"}, "e": [{"f": [1, 2]}, {"g": None}]}
     assert json.loads(json_text(found)) == found
@@ -216,6 +252,21 @@ def test_columns_are_aligned_by_the_width_of_characters(
     assert table(("x", "n"), rows, right=("n",)).plain == "x      n\n日本   1\na     10"
 
 
+@given(
+    st.lists(st.tuples(st.text("a日 b"), st.integers().map(str)), min_size=1),
+    st.sampled_from([20, 30, 80]),
+)
+def test_a_plain_table_is_the_table_without_its_colours(
+    rows: list[tuple[str, str]], columns: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        patch.setenv("FORCE_COLOR", "1")
+        rows = [(f".{name}", number) for name, number in rows]
+        plain = plain_table(("name", "n"), rows, right=("n",))
+        assert plain == table(("name", "n"), rows, right=("n",)).plain
+
+
 # Streams
 
 
@@ -266,16 +317,16 @@ def test_an_error_in_the_middle_of_a_line_begins_a_new_one(
 def test_an_argument_is_utf8_whatever_the_system_made_of_it(
     word: str, text: str
 ) -> None:
-    assert console.decoded(word, 1) == text
+    assert console.decoded(word, "TEXT") == text
 
 
 @pytest.mark.skipif(os.name == "nt", reason="arguments are no bytes on Windows")
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("ab\udcff", "argument 2 is not UTF-8: byte 0xff at position 2"),
-        ("é\udcc3", "argument 2 is not UTF-8: byte 0xc3 at position 2"),
-        ("a\ud83d", "argument 2 has half of a surrogate pair at position 1"),
+        ("ab\udcff", "TEXT is not UTF-8: byte 0xff at position 2"),
+        ("é\udcc3", "TEXT is not UTF-8: byte 0xc3 at position 2"),
+        ("a\ud83d", "TEXT has half of a surrogate pair at position 1"),
     ],
 )
 def test_an_argument_that_is_no_text_is_refused_with_its_position(
@@ -316,7 +367,9 @@ def test_a_standard_input_that_is_closed_is_an_error_of_ours(
             "a.safetensors: Perm",
         ),
         (IsADirectoryError(21, "Is a folder", ".b.part", None, "b"), "b: Is a folder"),
-        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError(28, "No space left on device"), "standard output: No space left"),
+        (OSError(27, "Too large", "a.txt"), "a.txt: Too large"),
+        (OSError(5, "Input/output error"), "Input/output error"),
         (ModuleNotFoundError("No module named 'torch'"), "No module named 'torch'"),
         (ValueError("two\nlines"), "two. lines"),
     ],
@@ -414,8 +467,57 @@ def test_standard_output_may_be_closed_or_full() -> None:
             done = subprocess.run(
                 [*COMMAND, "inspect"], stdout=full, stderr=subprocess.PIPE
             )
-        told = b"gpt2hw: error: No space left on device\n"
+        told = b"gpt2hw: error: standard output: No space left on device\n"
         assert (done.returncode, done.stderr) == (1, told)
+
+
+@posix
+def test_statuses_are_the_same_where_nobody_can_read_the_errors() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    for arguments, status in ([], 2), (["inspect", "nonesuch"], 1), (["--version"], 0):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=full
+            )
+        assert done.returncode == status
+
+
+@posix
+def test_a_file_that_grows_too_large_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "trace.safetensors"
+    limited = ["sh", "-c", 'ulimit -f 1; "$0" "$@"', *COMMAND]
+    done = subprocess.run(
+        [*limited, "trace", "Once", "--save", str(file)],
+        capture_output=True,
+        text=True,
+        env=CLEAN | {"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.stderr == f"gpt2hw: error: {file}: File too large\n"
+    assert (done.returncode, done.stdout, [*tmp_path.iterdir()]) == (1, "", [])
+    out = tmp_path / "out.txt"
+    with out.open("wb") as stream:
+        done = subprocess.run(
+            [*limited, "inspect", "--json"], stdout=stream, stderr=subprocess.PIPE
+        )
+    assert done.stderr == b"gpt2hw: error: standard output: File too large\n"
+    assert done.returncode == 1
+
+
+def test_warnings_are_ours_by_their_module_and_not_by_their_folder(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with console.warnings_in_one_line():
+        for text, module in (
+            ("ours", "gpt2hw.pretrained"),
+            ("another's", "torchless"),
+            ("torch's", "torch"),
+            ("torch's part's", "torch.cuda"),
+        ):
+            file = "/home/torch/gpt2hw/file.py"
+            warnings.warn_explicit(text, UserWarning, file, 1, module)
+    told = "gpt2hw: warning: ours\ngpt2hw: warning: another's\n"
+    assert capsys.readouterr().err == told
 
 
 @posix
@@ -499,7 +601,39 @@ def test_the_c_locale_reads_arguments_as_utf8() -> None:
         assert (status, out, errors) == (0, b"2616 38776 10545 245 98\n", "")
     status, out, errors = run("tokenize", b"na\xefve", **BARE_C)
     assert (status, out) == (1, b"")
-    assert errors.endswith("argument 2 is not UTF-8: byte 0xef at position 2\n")
+    assert errors.endswith("TEXT is not UTF-8: byte 0xef at position 2\n")
+
+
+@posix
+@pytest.mark.parametrize("name", ["é".encode(), b"a\xff", "日".encode()])
+@pytest.mark.parametrize("locale", [BARE_C, {"PYTHONUTF8": "1"}])
+def test_a_path_stays_as_the_system_gives_it(
+    name: bytes, locale: dict[str, str], tmp_path: Path
+) -> None:
+    folder = os.fsencode(tmp_path) + b"/" + name
+    try:
+        shutil.copytree(os.fsencode(SHIPPED / "tiny"), folder)
+    except OSError:
+        pytest.skip("the file system has no such name")
+    for place in (folder, folder + b"/model.safetensors"):
+        for options in ((), ("--json",)):
+            status, out, errors = run("inspect", place, *options, **locale)
+            assert (status, errors) == (0, "")
+            assert b"h.0.ln_1.weight" in out
+    save = folder + b"/new.safetensors"
+    status, _, errors = run(
+        *("trace", "naïve".encode(), "-m", folder, "--save", save), **locale
+    )
+    assert status == 0, errors
+    assert os.path.isfile(save)  # noqa: PTH113 -- bytes
+    shown = name.decode("utf-8", "backslashreplace")
+    assert shown.encode("ascii", "backslashreplace").decode() in errors or (
+        locale is not BARE_C
+    )
+    status, _, errors = run("inspect", folder + b"/none.safetensors", **locale)
+    assert status == 1
+    assert errors.endswith("none.safetensors: No such file or directory\n")
+    assert "udc" not in errors
 
 
 @posix
@@ -597,3 +731,29 @@ def test_a_narrow_terminal_gets_rows_in_two_lines() -> None:
     assert "\n\n\n" not in plain
     piped = run("inspect", "tiny", COLUMNS="40")[1].decode()
     assert re.search(r"^wte\.weight +F16 +\[\d+, \d+\] +[\d,]+$", piped, re.MULTILINE)
+
+
+@posix
+@pytest.mark.parametrize("columns", ["0", "1", "6", "-5", "²", "", "x", "9" * 5000])
+def test_a_width_that_is_none_hides_nothing(columns: str) -> None:
+    environment = {"COLUMNS": columns, "LINES": columns, "NO_COLOR": "1"}
+    seen = seen_on_a_terminal("inspect", "tiny", **environment)
+    assert "wte.weight" in seen
+    status, out, errors = run("inspect", FORCE_COLOR="1", **environment)
+    assert (status, errors) == (0, "")
+    assert b"wte.weight" in out
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "6", "-5", "²", "", "x", "9" * 5000])
+@pytest.mark.parametrize("command", [[], ["generate"], ["trace"]])
+def test_help_fits_a_width_that_is_none(
+    columns: str,
+    command: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main([*command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Usage: gpt2hw")
+    assert "--help" in out

@@ -15,6 +15,7 @@ from gpt2hw import header as header_room
 from gpt2hw.errors import SafetensorsError
 from gpt2hw.header import (
     MAX_HEADER_BYTES,
+    Header,
     TensorInfo,
     format_header,
     parse_header,
@@ -350,8 +351,14 @@ def test_a_folder_is_no_file(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
 def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(SafetensorsError, match="a device"):
+    with pytest.raises(SafetensorsError, match=r"is a pipe, not a \.safetensors"):
         read_header(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("path", [None, 5, b"bytes", "", "a\0b"])
+def test_what_can_be_no_path_is_named_as_the_argument(path):
+    with pytest.raises(ValueError, match=r"^path: must be the path of a file"):
+        read_header(path)
 
 
 def test_the_message_names_the_file_once(path):
@@ -391,6 +398,23 @@ def test_an_unknown_name_lists_names_that_are_near(read, path):
         header["h.0.ln_1.bais"]
     with pytest.raises(SafetensorsError, match=r"no tensor is named 'zzzzzz'$"):
         header["zzzzzz"]
+
+
+def test_near_names_are_sought_quickly_among_any_number(path, monkeypatch):
+    names = [f"h.{n}.attn.c_attn.weight" for n in range(5000)]
+    infos = {name: TensorInfo(name, "U8", (0,), 0, 0) for name in names}
+    header = Header(infos | {"n" * 10**6: None}, {}, 8, path)
+    compared = []
+
+    def count(name, others, **options):
+        compared.extend(others)
+        return []
+
+    monkeypatch.setattr(header_room, "get_close_matches", count)
+    for absent in ("h.x.attn.c_attn.weight", "n" * 10**6 + "o"):
+        with pytest.raises(SafetensorsError, match="no tensor is named"):
+            header[absent]
+    assert compared == names[: header_room.MAX_NEAR_NAMES]
 
 
 # Beside the safetensors library, on files good and bad

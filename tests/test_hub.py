@@ -155,6 +155,61 @@ def test_a_reference_that_is_no_commit_is_not_followed(empty_machine, commit):
         find("gpt2")
 
 
+def put_pipe(path):
+    os.mkfifo(path)
+
+
+def put_endless(path):
+    path.symlink_to("/dev/zero")
+
+
+def put_broken_link(path):
+    path.symlink_to("nothing")
+
+
+def put_too_long(path):
+    path.write_text(COMMIT + " " * 10**6, encoding="ascii")
+
+
+def put_no_commit(path):
+    path.write_text("main", encoding="ascii")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX files and links")
+@pytest.mark.parametrize(
+    "put", [put_pipe, put_endless, put_broken_link, put_too_long, put_no_commit]
+)
+def test_a_reference_that_cannot_be_read_still_tells_where_it_was_sought(
+    empty_machine, put
+):
+    cache = empty_machine / "home/.cache/huggingface/hub"
+    there = put_in_hub_cache(cache, "openai-community/gpt2")
+    repository = there.parent.parent
+    (repository / "refs" / "main").unlink()
+    put(repository / "refs" / "main")
+    with pytest.raises(CheckpointError) as refusal:
+        find("gpt2")
+    assert f"\n  {repository}\n" in str(refusal.value)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that is in use")
+def test_without_a_working_directory_the_other_places_are_sought(
+    empty_machine, monkeypatch
+):
+    gone = empty_machine / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setenv("GPT2HW_CACHE", "mine")
+    hub = empty_machine / "home" / ".cache" / "huggingface" / "hub"
+    with pytest.raises(CheckpointError) as refusal:
+        find("gpt2")
+    for place in ("models/gpt2", "mine/gpt2", hub / "models--openai-community--gpt2"):
+        assert f"\n  {place}\n" in str(refusal.value)
+    there = put_in_hub_cache(hub, "openai-community/gpt2")
+    assert find("gpt2") == there
+
+
 def test_a_line_end_after_the_commit_does_no_harm(empty_machine):
     cache = empty_machine / "home/.cache/huggingface/hub"
     there = put_in_hub_cache(cache, "openai-community/gpt2")

@@ -165,6 +165,12 @@ def test_a_broken_file_is_refused(path):
         inspect_checkpoint(path)
 
 
+@pytest.mark.parametrize("path", [None, 5, "", "a\0b"])
+def test_what_can_be_no_path_is_named_as_the_argument(path):
+    with pytest.raises(ValueError, match=r"^path: must be the path of a file"):
+        inspect_checkpoint(path)
+
+
 def test_nothing_at_all_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         inspect_checkpoint(tmp_path / "nowhere")

@@ -272,7 +272,7 @@ def test_a_broken_weights_file_is_a_safetensors_error(tmp_path):
         (b"{", "cannot be read: not JSON"),
         (b"not JSON", "cannot be read: not JSON"),
         (b"\xff\xfe{\x00}\x00", "cannot be read: not UTF-8 at byte 0"),
-        (b"\xef\xbb\xbf{}", "cannot be read: .*BOM"),
+        (b"\xef\xbb\xbf{}", "n_positions is missing"),
         (b"[" * 100_000, "cannot be read: nested deeper"),
         (b'{"n_embd": ' + b"9" * 5000 + b"}", "cannot be read: an integer of 5000"),
         (b'{"n_embd": 8, "n_embd": 9}', "cannot be read: the key 'n_embd' appears"),
@@ -307,7 +307,7 @@ def test_a_refused_setting_is_named_with_its_file(tmp_path, key, value):
     folder = write_folder(tmp_path, SMALL, random_tensors(SMALL), **{key: value})
     said = refused(folder)
     assert str(folder / "config.json") in said
-    assert key.replace("vocab_size", "n_vocab").replace("n_positions", "n_ctx") in said
+    assert key in said
 
 
 def test_a_config_in_utf_8_is_read_whatever_the_system_prefers(tmp_path):

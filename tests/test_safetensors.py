@@ -1,9 +1,12 @@
 """Tensors: the numbers that bytes stand for, and files that come back bit for bit."""
 
 import math
+import os
+import stat
 import subprocess
 import sys
 import tracemalloc
+import warnings
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ from safetensors import deserialize
 
 from gpt2hw import safetensors as room
 from gpt2hw.errors import SafetensorsError
-from gpt2hw.header import read_header
+from gpt2hw.header import Header, TensorInfo, read_header
 from gpt2hw.properties import safetensors as properties
 from gpt2hw.properties.header import answers_or_refuses, damaged_files, file_bytes
 from gpt2hw.properties.safetensors import DTYPES, NAMED_TENSORS, bits
@@ -264,6 +267,16 @@ print(read_safetensors(sys.argv[1])["t"].tolist())
     assert done.stdout.strip() == "[1.0, 1.0]"
 
 
+def test_a_tensor_beyond_all_memory_is_named_with_its_size(path):
+    path.write_bytes(file_bytes({}))
+    info = TensorInfo("wte.weight", "U8", (2**60,), 0, 2**60)
+    header = Header({info.name: info}, {}, 10, path)
+    with pytest.raises(
+        SafetensorsError, match=f"{path}: tensor 'wte.weight' takes {2**60} bytes: more"
+    ):
+        list(iter_tensors(path, header, ["wte.weight"]))
+
+
 # Writing
 
 
@@ -342,6 +355,13 @@ def test_no_tensor_at_all_is_a_file_too(path):
     assert safetensors.torch.load_file(path) == {}
 
 
+def nested():
+    """Rows of two lengths in one tensor, which torch calls strided all the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch remarks that they are a prototype
+        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
 @pytest.mark.parametrize(
     ("tensors", "reason"),
     [
@@ -357,6 +377,7 @@ def test_no_tensor_at_all_is_a_file_too(path):
         ),
         ({"t": torch.ones(2, device="meta")}, r"tensors\['t'\] is .* on meta"),
         ({"t": torch.eye(2).to_sparse()}, r"tensors\['t'\] is torch.sparse_coo"),
+        ({"t": nested()}, r"tensors\['t'\] is nested"),
     ],
 )
 def test_what_the_format_cannot_hold_is_refused_and_the_file_left_alone(
@@ -392,3 +413,24 @@ def test_a_write_that_fails_midway_leaves_the_old_file_and_no_rest(path, monkeyp
 def test_a_folder_that_is_not_there_is_an_error_that_names_it(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         write_safetensors(tmp_path / "nowhere" / "t.safetensors", {})
+
+
+@pytest.mark.parametrize("path", [None, 5, b"t.safetensors", "", "a\0b"])
+def test_what_can_be_no_path_is_named_as_the_argument(path):
+    for use in (lambda: write_safetensors(path, {}), lambda: read_safetensors(path)):
+        with pytest.raises(ValueError, match=r"^path: must be the path of a file"):
+            use()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX files and links")
+def test_only_a_plain_file_is_written_over_and_it_keeps_its_permissions(tmp_path):
+    pipe, link, path = tmp_path / "pipe", tmp_path / "link", tmp_path / "t.safetensors"
+    os.mkfifo(pipe)
+    with pytest.raises(ValueError, match="pipe cannot be written: it is a pipe"):
+        write_safetensors(pipe, {})
+    path.touch(mode=0o600)
+    link.symlink_to(path)
+    write_safetensors(link, {"t": torch.ones(2)})
+    assert read_safetensors(path)["t"].tolist() == [1.0, 1.0]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert link.is_symlink()

@@ -1,6 +1,7 @@
 """Where a tokenizer's files lie: names, folders, and folders without such files."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,22 @@ def test_a_folder_with_a_vocabulary_uses_it(tmp_path: Path) -> None:
     (tmp_path / "merges.txt").write_text(LINES, encoding="utf-8")
     (tmp_path / "vocab.json").write_text(json.dumps(vocab), encoding="utf-8")
     assert Tokenizer.from_pretrained(str(tmp_path)).encode("the") == [0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+@pytest.mark.parametrize("name", ["vocab.json", "merges.txt"])
+@pytest.mark.parametrize("target", ["nothing", ".", "/dev/zero", "itself"])
+def test_a_file_that_is_there_and_leads_nowhere_is_never_passed_over(
+    tmp_path: Path, name: str, target: str
+) -> None:
+    """Without vocab.json the ids would be others, without merges.txt GPT-2's."""
+    config(tmp_path, '{"vocab_size": 50257}')
+    (tmp_path / "merges.txt").write_text(LINES, encoding="utf-8")
+    path = tmp_path / name
+    path.unlink(missing_ok=True)
+    path.symlink_to(name if target == "itself" else target)
+    with pytest.raises(TokenizerError, match=f"{name} is .*, not a file"):
+        Tokenizer.from_pretrained(tmp_path)
 
 
 def config(folder: Path, text: str) -> None:

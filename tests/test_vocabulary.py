@@ -142,6 +142,31 @@ def test_gpt2s_merges_with_crlf_are_gpt2s(tmp_path: Path) -> None:
     assert read_merges(merges_file(tmp_path, crlf)) == read_merges(GPT2_MERGES)
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (LINES.replace("\n", "\r"), 1),
+        (LINES.replace("\n", "\r\r\n"), 1),
+        (LINES.replace("\n", "\n\r"), 2),
+        (LINES + "a\r b\n", 4),
+        (LINES.removeprefix("#version: 0.2\n").replace("\n", "\r"), 1),
+    ],
+)
+def test_a_lone_cr_ends_no_line_and_is_named(tmp_path, content, line) -> None:
+    with pytest.raises(
+        TokenizerError, match=rf"merges\.txt, line {line}: a CR without"
+    ):
+        read_merges(merges_file(tmp_path, content))
+
+
+def test_a_version_that_has_swallowed_the_merges_is_refused(tmp_path: Path) -> None:
+    longest = "#version: 0.2 - Trained by `huggingface/tokenizers`"
+    assert read_merges(merges_file(tmp_path, f"{longest}\nt h\n")) == [("t", "h")]
+    joined = GPT2_MERGES.read_text(encoding="utf-8").replace("\n", " ")
+    with pytest.raises(TokenizerError, match=r"line 1: the version takes \d+ charac"):
+        read_merges(merges_file(tmp_path, joined))
+
+
 @pytest.mark.parametrize("line", ["a b c", "a", "a ", " a", "a  b", "", " ", "a\tb"])
 def test_a_line_that_is_no_merge_is_named(tmp_path: Path, line: str) -> None:
     path = merges_file(tmp_path, f"#version: 0.2\nt h\n{line}\nth e\n")
@@ -203,10 +228,35 @@ def test_a_file_far_too_large_is_refused_unread(tmp_path, monkeypatch, read) -> 
 
 
 @pytest.mark.parametrize("read", [read_merges, read_vocabulary])
-@pytest.mark.parametrize("place", ["absent.txt", ".", "absent/merges.txt", "a\0b"])
-def test_a_file_that_is_not_there_is_a_tokenizer_error(tmp_path, read, place) -> None:
-    with pytest.raises(TokenizerError, match="not there"):
+@pytest.mark.parametrize(
+    ("place", "what"),
+    [
+        ("absent.txt", "absent.txt is not there"),
+        ("absent/merges.txt", "is not there"),
+        (".", "is a folder, not a file"),
+        ("a\0b", "path: must be the path of a file"),
+    ],
+)
+def test_a_file_that_is_not_there_is_a_tokenizer_error(
+    tmp_path, read, place, what
+) -> None:
+    with pytest.raises(TokenizerError, match=what):
         read(tmp_path / place)
+
+
+@pytest.mark.parametrize("read", [read_merges, read_vocabulary])
+@pytest.mark.parametrize("path", [None, 5, b"merges.txt", ""])
+def test_what_can_be_no_path_is_named_as_the_argument(read, path) -> None:
+    with pytest.raises(TokenizerError, match=r"^path: must be the path of a file"):
+        read(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+@pytest.mark.parametrize("read", [read_merges, read_vocabulary])
+def test_a_pipe_is_refused_without_waiting_for_a_writer(tmp_path, read) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TokenizerError, match="pipe is a pipe, not a file"):
+        read(tmp_path / "pipe")
 
 
 @given(st.binary(max_size=200))

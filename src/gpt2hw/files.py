@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from io import BufferedWriter
 from pathlib import Path
@@ -104,24 +104,30 @@ def why_not_writable(path: str | os.PathLike[str]) -> str | None:
     ('it is a folder', 'its folder is not there')
     """
     try:
-        target = _target(path)
+        plain = file_path(path)
     except ValueError as error:
-        return str(error).rpartition(": ")[2]
+        return str(error).removeprefix("path: ")
+    in_the_way = _in_the_way(path)
+    if in_the_way:
+        return f"it is {in_the_way}"
+    target = _end_of_links(plain)
     if not os.path.isdir(target.parent):  # noqa: PTH112 -- never raises
         return "its folder is not there"
     allowed = os.access(target.parent, os.W_OK | os.X_OK)
     return None if allowed else "its folder cannot be written to"
 
 
-def _target(path: str | os.PathLike[str]) -> Path:
-    """Where a file written to `path` will lie: links are followed to their end."""
-    plain = file_path(path)
-    instead = not_a_file(plain)
+def _in_the_way(path: str | os.PathLike[str]) -> str | None:
+    """What no file is written over, None where nothing but a plain file may stand."""
     if os.fspath(path).endswith(("/", os.sep)):
-        instead = "a folder"
-    if instead not in (None, NOT_THERE, DANGLING):
-        raise ValueError(f"path: {str(path)!r} cannot be written: it is {instead}")
-    return Path(os.path.realpath(plain))
+        return "a folder"
+    instead = not_a_file(path)
+    return None if instead in (NOT_THERE, DANGLING) else instead
+
+
+def _end_of_links(path: Path) -> Path:
+    """Where a file written to `path` will lie."""
+    return Path(os.path.realpath(path))
 
 
 @contextmanager
@@ -142,22 +148,30 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BufferedWriter]:
     b'1'
     >>> folder.cleanup()
     """
-    target = _target(path)
+    plain, in_the_way = file_path(path), _in_the_way(path)
+    if in_the_way:
+        raise ValueError(f"path: {plain} cannot be written: it is {in_the_way}")
+    target = _end_of_links(plain)
     draft = target.with_name(f".{secrets.token_hex(8)}.part")  # no longer than any name
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     opener = partial(os.open, mode=0o666 if mode is None else mode)
     try:
-        with open(draft, "xb", opener=opener) as file:  # noqa: PTH123 -- the opener
+        with open(draft, "xb", opener=opener) as file:
             yield file
         if mode is not None:
             draft.chmod(mode)  # the umask may have taken some of it
         draft.replace(target)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        _remove(draft)
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
     except BaseException:
-        draft.unlink(missing_ok=True)
+        _remove(draft)
         raise
 
+
+def _remove(draft: Path) -> None:
+    """Removes what is left, if it can be: the error that came before is told."""
+    with suppress(OSError):
+        draft.unlink()

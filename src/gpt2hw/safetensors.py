@@ -206,9 +206,9 @@ def _file_dtype(name: object, tensor: object) -> str:
         kind = type(tensor).__name__
         raise ValueError(f"tensors[{name!r}] is a {kind}, no tensor")  # noqa: TRY004
     if tensor.layout != torch.strided or tensor.is_meta or tensor.is_nested:
-        kind = "nested" if tensor.is_nested else tensor.layout
+        what = "nested" if tensor.is_nested else f"{tensor.layout}"
         raise ValueError(
-            f"tensors[{name!r}] is {kind} on {tensor.device}: only dense tensors with"
+            f"tensors[{name!r}] is {what} on {tensor.device}: only dense tensors with"
             " data can be written"
         )
     for file_name, torch_name in _TORCH_NAME.items():

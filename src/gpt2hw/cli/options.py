@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt2hw.cli import console
+from gpt2hw.cli.text import counted
 from gpt2hw.cli.usage import whole
 from gpt2hw.errors import ContextError
 
@@ -81,8 +82,9 @@ def too_long(n_prompt: int, n_ctx: int, n_new: int | None = None) -> ContextErro
             f" positions: shorten it{way}"
         )
     return ContextError(
-        f"{n_prompt} tokens of prompt leave room for {n_ctx - n_prompt + 1} new ones in"
-        f" the model's {n_ctx} positions, not for {n_new}: lower --max-new-tokens,"
+        f"after {counted(n_prompt, 'token')} of prompt there is room for"
+        f" {n_ctx - n_prompt + 1} new in the model's {n_ctx} positions, not for"
+        f" {n_new}: lower --max-new-tokens,"
         " shorten the prompt, end where they are used up (--overflow stop), or forget"
         " the oldest tokens (--overflow slide)"
     )
