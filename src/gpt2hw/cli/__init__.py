@@ -105,7 +105,7 @@ def _message(error: Exception, lost: OSError | None = None) -> str | None:
         return str(error)
     if isinstance(error, OSError):
         file = error.filename2 or error.filename  # the second is where to, of a move
-        if not file and (lost is not None or console.means_full(error)):
+        if not file and (lost is not None or console.cannot_write(error)):
             file = "standard output"  # what else is written has a name
         return f"{file}: {error.strerror}" if file else error.strerror or str(error)
     signs = ("out of memory", "not enough memory", "allocate memory")  # torch's own

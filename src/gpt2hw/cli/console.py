@@ -126,9 +126,9 @@ def is_closed_pipe(error: BaseException) -> bool:
     )
 
 
-def means_full(error: OSError) -> bool:
-    """Whether an error means that what was written has no room."""
-    names = ("ENOSPC", "EFBIG", "EDQUOT")  # Windows has no quotas
+def cannot_write(error: OSError) -> bool:
+    """Whether an error means that there is no room, or that writing is not allowed."""
+    names = ("ENOSPC", "EFBIG", "EDQUOT", "EBADF")  # Windows has no quotas
     return error.errno in {getattr(errno, name, errno.ENOSPC) for name in names}
 
 
