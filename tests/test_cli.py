@@ -167,7 +167,7 @@ def test_without_a_command_the_help_is_an_error_of_usage(capsys: Captured) -> No
         ("generate Once --threads 1025", "an integer from 1 to 1024, not 1025"),
         ("generate Once --threads two", "--threads"),
         ("trace Once --threads 0", "--threads"),
-        ("trace Once --save .", "a file in a folder that is there, not '.'"),
+        ("trace Once --save .", "--save cannot write '.': it is a folder"),
         ("trace Once --save=", "--save"),
         ("trace Once --save -", "--save needs a file: - would be standard output"),
         ("trace Once --save nonesuch/trace.safetensors", "--save"),
@@ -792,5 +792,5 @@ def test_logits_that_are_not_finite_are_told_with_where_that_begins(
 def test_a_pipe_is_not_replaced_by_a_file(capsys: Captured, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     options = ("--save", str(tmp_path / "pipe"))
-    assert "--save must be a file" in run(capsys, "trace", "Hi", *options, status=2)[1]
+    assert "it is a pipe" in run(capsys, "trace", "Hi", *options, status=2)[1]
     assert (tmp_path / "pipe").is_fifo()

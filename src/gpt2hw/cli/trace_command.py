@@ -13,25 +13,20 @@ import typer
 from gpt2hw.cli import console
 from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of, too_long
 from gpt2hw.cli.text import counted, legible
-from gpt2hw.cli.usage import WrongUse, path_that
+from gpt2hw.cli.usage import WrongUse
+from gpt2hw.files import why_not_writable
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-def can_be_written(path: Path) -> bool:
-    """Whether a file may be made there, as far as can be told before it is tried.
-
-    A folder, a pipe or a device stays what it is.
-    """
-    return path.parent.is_dir() and (path.is_file() or not path.exists())
 
 
 def place_to_save(word: str) -> Path:
     """The FILE of --save; WrongUse for what is none."""
     if word == "-":
         raise WrongUse("--save needs a file: - would be standard output")
-    return path_that("--save", "a file in a folder that is there", can_be_written)(word)
+    if reason := why_not_writable(word):
+        raise WrongUse(f"--save cannot write {word!r}: {reason}")
+    return Path(word)
 
 
 def trace(

@@ -1,14 +1,13 @@
 """A wrong use of the command line, told in our own words; and where to look.
 
 What typer and its parsers say differs from release to release, and of a number it
-speaks a library's language. So values are read here, by `whole`, `number`, `choice` and
-`path_that`, and the few errors that are left to typer are told anew.
+speaks a library's language. So values are read here, by `whole`, `number` and
+`choice`, and the few errors that are left to typer are told anew.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 TEXT_IN_DASHES = "a text that begins with - stands after --"
@@ -73,20 +72,6 @@ def choice(option: str, words: Sequence[str]) -> Callable[[str], str]:
         if word not in words:
             raise must_be(option, f"one of {', '.join(words)}", word)
         return word
-
-    return read
-
-
-def path_that(
-    option: str, rule: str, fits: Callable[[Path], bool]
-) -> Callable[[str], Path]:
-    """A reader of paths that fit a rule."""
-
-    def read(word: str) -> Path:
-        path = Path(word)
-        if not word or not fits(path):
-            raise must_be(option, rule, word)
-        return path
 
     return read
 
