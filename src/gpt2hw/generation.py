@@ -100,9 +100,10 @@ def next_logits(
     (torch.Size([7]), 3)
     """
     n_ctx = model.config.n_ctx
-    if len(ids) > n_ctx:
-        return model(ids[-n_ctx:])[-1]
-    return model(ids[len(cache) :], cache)[-1]  # [n_seq, n_vocab] -> [n_vocab]
+    with torch.inference_mode():  # torch need not be ready to differentiate
+        if len(ids) > n_ctx:
+            return model(ids[-n_ctx:])[-1]
+        return model(ids[len(cache) :], cache)[-1]  # [n_seq, n_vocab] -> [n_vocab]
 
 
 def mask_unknown_ids(

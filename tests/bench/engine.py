@@ -234,6 +234,7 @@ def bench_decoding(folder: Path) -> None:
 N_NEW = 24
 
 
+@torch.inference_mode()  # as `generate` has it
 def _decode_ours(model: GPT2, ids: torch.Tensor) -> float:
     cache = model.new_cache()
     token = int(model(ids, cache)[-1].argmax())

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 from gpt2hw.cli.text import json_text, one_line
 from gpt2hw.errors import GPT2HWError
@@ -44,8 +44,12 @@ def say(message: str) -> None:
 
 def say_as_it_is(text: str) -> None:
     """A text on standard error; if nobody can read it, so be it."""
-    with suppress(OSError, ValueError):
+    try:
         print(text, file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
+    except ValueError:  # it is closed
+        pass
 
 
 def say_apart(lines: Iterable[str]) -> None:
@@ -147,9 +151,14 @@ def flush_or_discard_output() -> OSError | None:
 
 def discard_output() -> None:
     """Sends standard output nowhere, so that its flush at exit cannot fail."""
+    discard(sys.stdout)
+
+
+def discard(stream: TextIO) -> None:
+    """Sends a standard stream nowhere, so that its flush at exit cannot fail."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
