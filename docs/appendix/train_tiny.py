@@ -41,7 +41,7 @@ class Recipe:
     n_embd: int = 192
     n_head: int = 6
     n_layer: int = 4
-    steps: int = 8_000
+    steps: int = 7_500
     batch: int = 16  # windows of n_ctx tokens a step
     muon_lr: float = 0.03
     adam_lr: float = 0.006
