@@ -240,7 +240,7 @@ class Trainer:
         bits = f"{validation_bits(self.model, self.windows):.4f}" if is_full else ""
         row = [self.step, f"{sum(losses) / len(losses):.4f}", bits]
         with (self.out / "curve.csv").open("a", newline="") as file:
-            csv.writer(file).writerow(row)
+            csv.writer(file, lineterminator="\n").writerow(row)
         print(*row, flush=True)
 
 
