@@ -44,10 +44,11 @@ class LayerCache:
         Float[Tensor, "*batch n_head n_kv d_head"],
     ]:
         """Writes n_seq tokens after the first n_past; gives all n_kv back, as views."""
-        n_kv = n_past + k.shape[-2]
-        self.k[..., n_past:n_kv, :] = k
-        self.v[..., n_past:n_kv, :] = v
-        return self.k[..., :n_kv, :], self.v[..., :n_kv, :]
+        n_seq = k.shape[-2]
+        self.k.narrow(-2, n_past, n_seq).copy_(k)  # narrow(axis, start, length): a view
+        self.v.narrow(-2, n_past, n_seq).copy_(v)
+        n_kv = n_past + n_seq
+        return self.k.narrow(-2, 0, n_kv), self.v.narrow(-2, 0, n_kv)
 
 
 class KVCache:

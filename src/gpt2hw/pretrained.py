@@ -152,10 +152,10 @@ class GPT2(Transformer):
         ids = ids.to(torch.int64)  # n_vocab need not fit into a narrower type
         if ids.ndim == 0 or ids.numel() == 0:
             raise ValueError("ids: at least one id is needed ([*batch, n_seq])")
-        outside = ids[(ids < 0) | (ids >= self.config.n_vocab)]
-        if outside.numel():
+        least, most = int(ids.min()), int(ids.max())
+        if least < 0 or most >= self.config.n_vocab:
             raise ValueError(
-                f"ids: {int(outside[0])} is outside the vocabulary "
+                f"ids: {least if least < 0 else most} is outside the vocabulary "
                 f"(0 to {self.config.n_vocab - 1})"
             )
         if ids.shape[-1] > self.config.n_ctx:
