@@ -25,7 +25,7 @@ def softmax(x: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
     >>> softmax(torch.tensor([0.0, 0.0, -inf]))
     tensor([0.5000, 0.5000, 0.0000])
     """
-    exponentials = torch.exp(x - x.max(dim=-1, keepdim=True).values)
+    exponentials = torch.exp(x - x.amax(dim=-1, keepdim=True))
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 

@@ -29,8 +29,9 @@ def normalize(
     tensor([-1.3416, -0.4472,  0.4472,  1.3416])
     """
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    centred = wide - wide.mean(dim=-1, keepdim=True)
-    variance = (centred * centred).mean(dim=-1, keepdim=True)
+    n_embd = x.shape[-1]
+    centred = wide - wide.sum(dim=-1, keepdim=True) / n_embd
+    variance = (centred * centred).sum(dim=-1, keepdim=True) / n_embd
     return (centred / torch.sqrt(variance + eps)).to(x.dtype)
 
 
