@@ -198,13 +198,6 @@ class Sampler:
         return f"Sampler({', '.join(f'{n}={getattr(self, n)}' for n in _RULES)})"
 
 
-def _is_finite(number: Any) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # an int beyond float64's range
-        return False
-
-
 def _is_finite_from_0(number: Any) -> bool:
     try:
         return 0 <= float(number) < math.inf
