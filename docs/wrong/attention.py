@@ -110,12 +110,16 @@ def attend_with_sums(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.exp(scores.masked_fill(~allowed, -inf)) @ v
 
 
-def project_keys_first(
-    attn: CausalSelfAttention, x: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+def project_keys_first(attn: CausalSelfAttention, x: Tensor) -> tuple[Tensor, ...]:
     """Takes the thirds in the order K, Q, V."""
-    k, q, v = CausalSelfAttention.project(attn, x)
-    return q, k, v
+    k, q, v = attn.c_attn(x).chunk(3, dim=-1)
+    return tuple(attention.split_heads(third, attn.n_head) for third in (q, k, v))
+
+
+def project_head_by_head(attn: CausalSelfAttention, x: Tensor) -> tuple[Tensor, ...]:
+    """GPT-NeoX's order: the first head's query, key and value, then the next head's."""
+    heads = attention.split_heads(attn.c_attn(x), attn.n_head)  # 3 d_head wide
+    return heads.chunk(3, dim=-1)
 
 
 def linear_transposed(linear: Linear, x: Tensor) -> Tensor:
@@ -230,11 +234,14 @@ STEP_4B = [
         rules.merging_undoes_splitting,
         _heads_come_back,
     ),
-    Entry(
-        project_keys_first,
-        attention.CausalSelfAttention.project,
-        rules.projections_are_contiguous_thirds,
-        _thirds,
+    *(
+        Entry(
+            wrong,
+            attention.CausalSelfAttention.project,
+            rules.projections_are_contiguous_thirds,
+            _thirds,
+        )
+        for wrong in (project_keys_first, project_head_by_head)
     ),
     entry(
         linear_transposed,

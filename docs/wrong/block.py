@@ -52,6 +52,12 @@ def block_with_post_norm(block, x: Tensor) -> Tensor:
     return block.ln_2(x + block.mlp(x))
 
 
+def block_without_the_first_norm(block, x: Tensor) -> Tensor:
+    """Gives attention the raw stream: ln_1's shift and scale are skipped."""
+    x = x + block.attn(x)
+    return x + block.mlp(block.ln_2(x))
+
+
 def block_without_residual(block, x: Tensor) -> Tensor:
     """Hands on what the parts write, and forgets what they read."""
     return block.mlp(block.ln_2(block.attn(block.ln_1(x))))
@@ -131,10 +137,13 @@ ENTRIES = [
         rules.silent_parts_leave_the_stream_alone,
         _adds_only,
     ),
-    Entry(
-        block_in_parallel,
-        block.TransformerBlock.__call__,
-        each_part_runs_once_and_in_order,
-        _as_the_trace_has_it,
+    *(
+        Entry(
+            wrong,
+            block.TransformerBlock.__call__,
+            each_part_runs_once_and_in_order,
+            _as_the_trace_has_it,
+        )
+        for wrong in (block_in_parallel, block_without_the_first_norm)
     ),
 ]

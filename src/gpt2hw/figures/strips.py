@@ -1,0 +1,93 @@
+"""Strips that are read from left to right: tokens of a text, bytes of a file, parts."""
+
+from collections.abc import Mapping, Sequence
+
+from gpt2hw.figures.colours import INK, figure_colour
+from gpt2hw.figures.svg import WIDTH, Canvas, Figure, text_width
+
+
+def token_strip(
+    pieces: Sequence[str],
+    ids: Sequence[int] = (),
+    *,
+    alt: str = "",
+    width: float = WIDTH,
+) -> Figure:
+    """A text cut into its tokens, each in a box, its id below; broken into lines.
+
+    `pieces` as `token_labels` gives them (a space is a middle dot).
+    """
+    canvas, x, y = Canvas(width), 0.0, 0.0
+    step = 56.0 if ids else 34.0
+    for i, piece in enumerate(pieces):
+        numbers = str(ids[i]) if ids else ""
+        wide = max(text_width(piece, mono=True), text_width(numbers)) + 10
+        if x and x + wide > width:
+            x, y = 0.0, y + step
+        canvas.rect(x, y, wide - 2, 26, fill=figure_colour(i % 2), opacity=0.2)
+        canvas.text(x + wide / 2 - 1, y + 18, piece, anchor="middle", mono=True)
+        if ids:
+            canvas.text(x + wide / 2 - 1, y + 43, numbers, anchor="middle")
+        x += wide
+    said = " ".join(f"{p} ({ids[i]})" if ids else p for i, p in enumerate(pieces))
+    return canvas.figure(y + step - 6, alt or f"{len(pieces)} tokens: {said}")
+
+
+def byte_strip(
+    parts: Sequence[tuple[str, int]],
+    *,
+    details: Sequence[str] = (),
+    alt: str = "",
+    width: float = WIDTH,
+) -> Figure:
+    """The layout of a file: parts in order, (name, bytes); `details` a line for each.
+
+    A part too short to be seen is widened, so the strip is not quite to scale; below,
+    each part has its first byte, its length, and its detail.
+    """
+    total = sum(n for _, n in parts)
+    least = 14.0
+    shares = [max(n / total * width, least) for _, n in parts]
+    shares = [s * width / sum(shares) for s in shares]
+    canvas, x, y, start = Canvas(width), 0.0, 56.0, 0
+    said = []
+    for i, ((name, n_bytes), share) in enumerate(zip(parts, shares, strict=True)):
+        canvas.rect(x, 4, share - 2, 34, fill=figure_colour(i), opacity=0.45)
+        canvas.rect(0, y, 14, 14, fill=figure_colour(i), opacity=0.45)
+        line = f"{name}: {n_bytes:,} bytes from byte {start:,}"
+        canvas.text(22, y + 13, line)
+        y += 23
+        if i < len(details) and details[i]:
+            canvas.text(22, y + 13, details[i])
+            y += 23
+        said.append(line)
+        x, start = x + share, start + n_bytes
+    text = f"A file of {total:,} bytes, from left to right: {'; '.join(said)}."
+    return canvas.figure(y + 2, alt or text)
+
+
+def ledger(
+    parts: Mapping[str, int] | Sequence[tuple[str, int]],
+    *,
+    unit: str = "",
+    alt: str = "",
+    width: float = WIDTH,
+) -> Figure:
+    """A number as the sum of its parts: one bar to scale, then a line for each part."""
+    pairs = list(parts.items()) if isinstance(parts, Mapping) else list(parts)
+    total = sum(n for _, n in pairs)
+    canvas, x, y = Canvas(width), 0.0, 54.0
+    for i, (name, n) in enumerate(pairs):
+        share = n / total * width
+        canvas.rect(x, 4, max(share - 1, 0.5), 34, fill=figure_colour(i), opacity=0.6)
+        canvas.rect(0, y, 14, 14, fill=figure_colour(i), opacity=0.6)
+        canvas.text(22, y + 13, name)
+        canvas.text(width - 66, y + 13, f"{n:,}", anchor="end")
+        canvas.text(width, y + 13, f"{n / total:.1%}", anchor="end")
+        x, y = x + share, y + 23
+    canvas.line([(0, y + 1), (width, y + 1)], colour=INK, opacity=0.5)
+    canvas.text(22, y + 18, "together", bold=True)
+    canvas.text(width - 66, y + 18, f"{total:,}", anchor="end", bold=True)
+    said = ", ".join(f"{name} {n:,} ({n / total:.1%})" for name, n in pairs)
+    unit = f" {unit}" if unit else ""
+    return canvas.figure(y + 28, alt or f"{total:,}{unit}, made of {said}.")

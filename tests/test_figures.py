@@ -1,0 +1,288 @@
+"""Figures: words for whoever sees none, and colours that a page can change."""
+
+import re
+import struct
+import zlib
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from gpt2hw import GPT2Config, figures
+from gpt2hw.attention import causal_mask
+from gpt2hw.figures import (
+    AXIS_COLOURS,
+    FIGURE_COLOURS,
+    Box,
+    Figure,
+    axis_sizes,
+    bar_chart,
+    bar_charts,
+    byte_strip,
+    cell_grids,
+    heat_map,
+    heat_maps,
+    ledger,
+    line_plot,
+    mask_grid,
+    residual_stream,
+    running,
+    shape_flow,
+    token_labels,
+    token_strip,
+)
+from gpt2hw.figures.charts import ticks
+from gpt2hw.figures.pixels import opacity_png
+
+CSS = Path(__file__).parent.parent / "docs" / "assets" / "css" / "tokens.css"
+WORDS = ["The", "·king", "·&", "<b>"]  # two of them would break a page unescaped
+TABLE = torch.tensor(
+    [[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.5, 0.3, 0], [0, 0, 0, -1]]
+)
+SIZES = [("tiny", axis_sizes(running().model.config, n_seq=6, n_kv=6))]
+
+EVERY: dict[str, Callable[..., Figure]] = {
+    "heat_map": lambda **kw: heat_map(
+        TABLE, WORDS, WORDS, axes=("n_seq", "n_kv"), **kw),
+    "heat_map of numbers": lambda **kw: heat_map(TABLE, numbers=True, **kw),
+    "heat_map as image": lambda **kw: heat_map(torch.eye(30) - 0.1, **kw),
+    "heat_maps": lambda **kw: heat_maps(TABLE.expand(4, 4, 4), ["a\n.1", *"bcd"], **kw),
+    "bar_chart": lambda **kw: bar_chart({"·a": 0.5, "<b>": 0.2}, marked=["<b>"], **kw),
+    "bar_charts": lambda **kw: bar_charts([("all", [("a", 0.5)]), ("x", [])], **kw),
+    "line_plot": lambda **kw: line_plot(
+        {"one & only": ([1, 2, 4], [1, 2, 4]), "flat": ([1, 2, 4], [1, 1, 1])},
+        x_title="d_head", y_title="variance", log_x=True, markers=True, **kw,
+    ),
+    "shape_flow": lambda **kw: shape_flow(
+        [Box("x", "n_seq", "n_embd"), "@", Box("W", "n_embd", "3 n_embd"), "",
+         Box("q", "n_head", "n_seq", "d_head"), "→", Box("b", "n_embd")],
+        sizes=SIZES, **kw,
+    ),
+    "byte_strip": lambda **kw: byte_strip(
+        [("length", 8), ("rest", 9000)], details=["a", ""], **kw),
+    "token_strip": lambda **kw: token_strip(WORDS * 6, list(range(24)), **kw),
+    "ledger": lambda **kw: ledger({"wte": 900, "wpe": 100}, unit="parameters", **kw),
+    "cell_grids": lambda **kw: cell_grids(
+        [("right", [["00", "01"]]), ("<wrong>", [["00", "10"]])],
+        colours=[[[0, 0]], [[0, 1]]], axes=("n_seq", "d_head"), **kw,
+    ),
+    "mask_grid": lambda **kw: mask_grid(causal_mask(2, 4), WORDS[:2], WORDS, **kw),
+    "residual_stream": lambda **kw: residual_stream([("embed", 1.0), ("mlp", 2)], **kw),
+}  # fmt: skip
+every_figure = pytest.mark.parametrize("draw", EVERY.values(), ids=EVERY)
+
+
+def parsed(figure: Figure) -> ElementTree.Element:
+    return ElementTree.fromstring(str(figure))
+
+
+def texts(figure: Figure) -> list[str]:
+    return [element.text or "" for element in parsed(figure).iter("text")]
+
+
+def test_every_public_function_that_draws_is_tested_here():
+    drawing = {
+        name
+        for name in figures.__all__
+        if getattr(figures, name).__class__.__name__ == "function"
+    } - {"running", "token_labels", "axis_sizes"}
+    assert drawing == {name.split()[0] for name in EVERY}
+
+
+@every_figure
+def test_a_figure_says_in_words_what_it_shows(draw):
+    figure = draw()
+    svg = parsed(figure).find("svg")
+    assert svg is not None
+    assert svg.get("role") == "img"
+    assert svg.get("aria-label") == figure.alt
+    assert svg[0].tag == "title"
+    assert svg[0].text == figure.alt
+    assert len(figure.alt.split()) >= 4
+
+
+@every_figure
+def test_words_given_for_a_figure_replace_its_own(draw):
+    figure = draw(alt="one & all")
+    assert figure.alt == "one & all"
+    assert parsed(figure)[0].get("aria-label") == "one & all"
+
+
+@every_figure
+def test_a_figure_is_drawn_alike_each_time(draw):
+    assert str(draw()) == str(draw())
+
+
+@every_figure
+def test_a_figure_asks_nothing_of_another_host(draw):
+    html = str(draw())
+    assert "http" not in html
+    links = re.findall(r'(?:href="|url\()([^")]*)', html)
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+
+
+@every_figure
+def test_ink_is_the_pages_and_every_colour_can_be_changed_by_it(draw):
+    for element in parsed(draw()).iter():
+        assert "fill" not in element.attrib
+        assert "stroke" not in element.attrib
+        if element.tag in {"rect", "text", "polyline", "circle"}:
+            style = element.get("style", "")
+            colours = re.findall(r"(?:fill|stroke):([^;]+)", style)
+            assert colours, f"{element.tag} would be black"
+            for colour in colours:
+                assert re.fullmatch(
+                    r"none|currentColor|var\(--[\w-]+, #[0-9a-f]{6}\)", colour
+                )
+
+
+@every_figure
+def test_a_letter_is_10_pixels_high_on_a_phone(draw):
+    svg = parsed(draw()).find("svg")
+    assert svg is not None
+    width = float(svg.get("viewBox", "").split()[2])
+    assert float(svg.get("font-size", "")) / width * 328 >= 10  # 360, less its edges
+    assert not [e for e in svg.iter("text") if e.get("font-size")]
+
+
+@every_figure
+def test_what_is_drawn_stays_inside_the_figure(draw):
+    svg = parsed(draw()).find("svg")
+    assert svg is not None
+    _, _, width, height = map(float, svg.get("viewBox", "").split())
+    for element in svg.iter():
+        x, y = float(element.get("x", 0)), float(element.get("y", 0))
+        if element.tag in {"rect", "image"}:
+            x, y = (
+                x + float(element.get("width", 0)),
+                y + float(element.get("height", 0)),
+            )
+        assert -0.01 <= x <= width + 0.01
+        assert -0.01 <= y <= height + 0.01
+
+
+def test_text_is_text_and_a_page_can_find_it():
+    assert texts(bar_chart({"·king": 0.5})) == ["·king", "0.500"]
+    assert set(WORDS) <= set(texts(heat_map(TABLE, WORDS, WORDS)))
+
+
+def test_two_figures_on_a_page_do_not_share_an_id_unless_they_are_one():
+    ids = [
+        re.findall(
+            r'id="([^"]+)"', str(heat_map(torch.eye(n), axes=("n_ctx", "n_ctx")))
+        )
+        for n in (21, 22)
+    ]
+    assert len({*ids[0], *ids[1]}) == 2
+
+
+def test_a_masks_name_is_the_one_that_its_picture_uses():
+    html = str(heat_map(torch.eye(30) - 0.1))
+    assert set(re.findall(r'id="([^"]+)"', html)) == set(
+        re.findall(r"url\(#([^)]+)\)", html)
+    )
+
+
+def test_a_caption_stands_below_its_figure():
+    figure = ledger({"a": 1}).captioned("a < b")
+    assert parsed(figure)[-1].text == "a < b"
+    assert figure._repr_html_() == str(figure)
+
+
+def test_the_strongest_cell_has_the_full_colour_and_a_zero_none():
+    cells = list(parsed(heat_map(torch.tensor([[4.0, 2.0, 0.0]]))).iter("rect"))
+    cells = cells[:3]
+    assert [e.get("fill-opacity") for e in cells] == [None, "0.5", "0"]
+
+
+def test_a_negative_cell_has_another_colour():
+    cells = list(parsed(heat_map(torch.tensor([[1.0, -1.0]]))).iter("rect"))
+    assert cells[0].get("style") != cells[1].get("style")
+
+
+def test_a_cell_that_is_minus_infinity_has_no_colour_and_says_so():
+    figure = heat_map(torch.tensor([[1.0, float("-inf")]]), numbers=True)
+    assert "−∞" in texts(figure)
+    assert 'fill-opacity="nan"' not in str(figure)
+
+
+def test_the_picture_holds_the_amounts_as_opacity():
+    data = b64decode(opacity_png(torch.tensor([[0.0, 1.0, 0.2]])).partition(",")[2])
+    assert struct.unpack(">II", data[16:24]) == (3, 1)
+    length = struct.unpack(">I", data[33:37])[0]
+    pixels = zlib.decompress(data[41 : 41 + length])
+    assert pixels == b"\0" + b"\xff\0" + b"\xff\xff" + b"\xff\x33"
+
+
+def test_a_larger_amount_has_the_longer_bar():
+    bars = [
+        float(e.get("width", 0))
+        for e in parsed(bar_chart({"a": 1, "b": 4})).iter("rect")
+    ]
+    assert bars[1] == pytest.approx(4 * bars[0], abs=0.02)
+
+
+def test_what_is_not_a_number_has_no_bar_and_is_named():
+    figure = bar_chart({"a": float("nan"), "b": 4.0}, form="{:.1f}")
+    first, second = (float(e.get("width", 0)) for e in parsed(figure).iter("rect"))
+    assert first < 1 < second
+    assert "nan" in texts(figure)
+
+
+def test_a_line_rises_where_its_numbers_do():
+    svg = parsed(line_plot({"up": ([0, 1], [1.0, 2.0])}, markers=True))
+    low, high = (float(e.get("cy", 0)) for e in svg.iter("circle"))
+    assert high < low
+
+
+@pytest.mark.parametrize("low", [0.0, -3.0, 1e-3])
+@pytest.mark.parametrize("high", [0.02, 1.0, 7.3, 1e6])
+def test_ticks_are_a_handful_and_lie_within(low, high):
+    found = ticks(low, high)
+    assert 3 <= len(found) <= 12
+    assert all(low - 1e-9 <= t <= high + 1e-9 for t in found)
+
+
+def test_a_shape_stands_in_both_models():
+    sizes = [
+        ("tiny", axis_sizes(GPT2Config(n_embd=192, n_head=6), n_seq=6)),
+        ("GPT-2", axis_sizes(GPT2Config(), n_seq=6)),
+    ]
+    figure = shape_flow([Box("qkv", "n_seq", "3 n_embd")], sizes=sizes)
+    assert {"[6, 576]", "[6, 2304]"} <= set(texts(figure))
+
+
+def test_a_ledger_adds_up():
+    parts = {"wte": 38597376, "wpe": 786432, "12 blocks": 85054464, "ln_f": 1536}
+    assert "124,439,808" in texts(ledger(parts))
+
+
+def test_a_label_shows_its_space_and_its_line_end():
+    tokenizer = running().tokenizer
+    assert token_labels(tokenizer, tokenizer.encode("a\n"))[-1] == "↵"
+    assert "·" in "".join(token_labels(tokenizer, tokenizer.encode("a king")))
+
+
+def test_the_running_model_is_the_one_that_is_asked_for(monkeypatch, tmp_path):
+    assert running().name == "tiny"
+    monkeypatch.setenv("GPT2HW_MODEL", str(tmp_path))
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
+        running()
+
+
+def variables_of(css: str, scheme: str) -> dict[str, str]:
+    """The colours that a palette gives, by name."""
+    block = css.split(f'[data-md-color-scheme="{scheme}"] {{', 1)[1].split("}", 1)[0]
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", block))
+
+
+@pytest.mark.parametrize("name", [*AXIS_COLOURS, *FIGURE_COLOURS])
+def test_the_site_has_the_same_colours_in_both_palettes(name):
+    css = CSS.read_text(encoding="utf-8")
+    pair = AXIS_COLOURS.get(name) or FIGURE_COLOURS[name]
+    variable = f"axis-{name}" if name in AXIS_COLOURS else name
+    assert variables_of(css, "default")[variable] == pair.light
+    assert variables_of(css, "slate")[variable] == pair.dark
