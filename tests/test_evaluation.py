@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import transformers
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpt2hw import GPT2, GPT2Config, Tokenizer
@@ -88,6 +88,26 @@ def test_every_token_but_the_first_is_scored_once(n_tokens, window, data):
         assert begin == 0 or first - begin >= window - stride
         scored += range(first, end)
     assert scored == list(range(1, n_tokens))
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 60), st.integers(2, 20), st.data())
+def test_progress_is_told_after_each_window_up_to_the_last_token(
+    n_tokens, window, data
+):
+    stride = data.draw(st.integers(1, window))
+    seen = []
+    evaluate(
+        GPT2.random(GPT2Config(n_vocab=258, n_ctx=20, n_embd=4, n_head=1, n_layer=1)),
+        Tokenizer([("a", "b")]),
+        "a" * n_tokens,
+        window=window,
+        stride=stride,
+        progress=lambda *numbers: seen.append(numbers),
+    )
+    windows = strided_windows(n_tokens, window, stride)
+    assert seen == [(end, n_tokens) for *_, end in windows]
+    assert seen[-1] == (n_tokens, n_tokens)
 
 
 def test_token_losses_are_torch_s_cross_entropy_also_at_1e38():

@@ -135,6 +135,7 @@ def test_the_report_is_plain_json(path):
         "n_elements": 200,
         "n_bytes": 800,
         "kind": "parameter",
+        "file": "model.safetensors",
     }
 
 
@@ -142,12 +143,13 @@ def test_the_report_is_plain_json(path):
     ("files", "reason"),
     [
         ([], "has no model.safetensors: put the one of the same model there"),
-        (["model.safetensors.index.json", "a.safetensors"], "in several shards"),
+        (["model-1-of-2.safetensors"], "has shards .*not the index that names them"),
         (
             ["a.safetensors", "b.safetensors"],
             "but a.safetensors, b.safetensors: rename",
         ),
         (["pytorch_model.bin"], "only pytorch_model.bin, a pickle"),
+        (["pytorch_model-1-of-2.bin"], "a pickle, which can run code"),
     ],
 )
 def test_a_folder_without_the_file_is_refused_with_what_it_holds(

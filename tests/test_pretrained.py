@@ -228,22 +228,13 @@ def test_only_a_pickle_is_refused_with_the_reason(tmp_path):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     said = refused(folder)
     assert "a pickle, which can run code" in said
-    assert "convert it to model.safetensors" in said
+    assert "take the model.safetensors of the same model, or convert it" in said
 
 
 def test_a_pickle_beside_the_safetensors_does_no_harm(tmp_path):
     folder = write_folder(tmp_path, SMALL, random_tensors(SMALL))
     (folder / "pytorch_model.bin").write_bytes(b"\x80\x04garbage")
     assert torch.equal(logits_of(folder), random_model()(IDS))
-
-
-def test_weights_in_shards_are_refused_with_what_to_do(tmp_path):
-    folder = write_folder(tmp_path, SMALL, random_tensors(SMALL))
-    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
-    (folder / "model.safetensors.index.json").write_text("{}", encoding="utf-8")
-    said = refused(folder)
-    assert "several shards" in said
-    assert "join them into one model.safetensors" in said
 
 
 def test_a_folder_without_weights_or_without_config_says_so(tmp_path):

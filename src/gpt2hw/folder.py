@@ -1,6 +1,7 @@
 """What a model's folder holds: its settings, and the file of its weights."""
 
 import codecs
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from gpt2hw.files import NOT_THERE, not_a_file, read_plain
 from gpt2hw.strict_json import parse_object
 
 MAX_SETTINGS_BYTES = 2**20  # GPT-2's has 665
+INDEX = "model.safetensors.index.json"  # of weights in several files, see shards.py
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
@@ -54,30 +56,33 @@ def read_config(folder: Path) -> GPT2Config:
 
 
 def weights_file(folder: Path) -> Path:
-    """The model.safetensors of a folder; a CheckpointError says what is there instead.
+    """The model.safetensors of a folder, or else the index of its shards.
+
+    A CheckpointError says what is there instead.
 
     >>> from gpt2hw.hub import find
     >>> weights_file(find("tiny")).name
     'model.safetensors'
     """
-    path = folder / "model.safetensors"
-    instead = not_a_file(path)
-    if instead is None:
-        return path
-    if instead != NOT_THERE:
-        raise CheckpointError(f"{path} is {instead}, not a file of weights")
+    for name in ("model.safetensors", INDEX):
+        path = folder / name
+        instead = not_a_file(path)
+        if instead is None:
+            return path
+        if instead != NOT_THERE:
+            raise CheckpointError(f"{path} is {instead}, not a file of weights")
     raise CheckpointError(_what_is_there_instead(folder))
 
 
 def _what_is_there_instead(folder: Path) -> str:
     """Why a folder has no model.safetensors, and what to do."""
-    if not_a_file(folder / "model.safetensors.index.json") is None:
-        return (
-            f"{folder} holds its weights in several shards, which are not read here; "
-            "join them into one model.safetensors"
-        )
     files = folder.glob("*.safetensors")
     others = sorted(p.name for p in files if not_a_file(p) is None)
+    if any(re.search(r"-\d+-of-\d+\.safetensors$", name) for name in others):
+        return (
+            f"{folder} has shards ({', '.join(others[:5])}), but not the index that"
+            f" names them: put the {INDEX} of the same model there"
+        )
     if others:
         return (
             f"{folder} has no model.safetensors, but {', '.join(others[:5])}: rename "
@@ -86,6 +91,8 @@ def _what_is_there_instead(folder: Path) -> str:
     if any(folder.glob("pytorch_model*.bin")):
         return (
             f"{folder} holds only pytorch_model.bin, a pickle, which can run code when "
-            "opened and is never loaded here; convert it to model.safetensors first"
+            "opened and is never loaded here: take the model.safetensors of the same "
+            "model, or convert it to model.safetensors where you trust it "
+            "(transformers' save_pretrained writes one)"
         )
     return f"{folder} has no model.safetensors: put the one of the same model there"

@@ -15,11 +15,11 @@ from gpt2hw.block import MLP, LayerNorm, TransformerBlock
 from gpt2hw.config import GPT2Config
 from gpt2hw.errors import CheckpointError
 from gpt2hw.folder import weights_file
-from gpt2hw.header import read_header
 from gpt2hw.layout import HEAD, check_names_and_shapes, is_buffer, strip_prefix
 from gpt2hw.linear import Linear
 from gpt2hw.model import Transformer
 from gpt2hw.safetensors import iter_tensors
+from gpt2hw.shards import read_headers
 
 NamedTensors = Iterable[tuple[str, Tensor]]
 
@@ -27,20 +27,24 @@ NamedTensors = Iterable[tuple[str, Tensor]]
 def read_parameters(folder: Path, config: GPT2Config) -> Iterator[tuple[str, Tensor]]:
     """Each parameter by its bare name, one at a time; buffers are not read.
 
-    Raises CheckpointError, before any tensor is read, where the tensors do not fit the
-    config, and SafetensorsError where the file is broken.
+    Shards are read one after the other. Raises CheckpointError, before any tensor is
+    read, where the tensors do not fit the config, and SafetensorsError where a file is
+    broken.
     """
     path = weights_file(folder)
-    header = read_header(path)
+    headers = read_headers(path)
+    found = {name: info.shape for h in headers for name, info in h.tensors.items()}
     try:
-        names = strip_prefix(header.tensors)
-        shapes = {bare: header.tensors[name].shape for bare, name in names.items()}
+        names = strip_prefix(found)
+        shapes = {bare: found[name] for bare, name in names.items()}
         check_names_and_shapes(shapes, config)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
     wanted = {name: bare for bare, name in names.items() if not is_buffer(bare)}
-    for name, tensor in iter_tensors(path, header, wanted):
-        yield wanted[name], tensor
+    for header in headers:
+        here = [name for name in header.tensors if name in wanted]
+        for name, tensor in iter_tensors(header.path, header, here):
+            yield wanted[name], tensor
 
 
 def assemble(

@@ -103,7 +103,8 @@ def print_report(
     above: list[str | Text] = [filled(summary(report)), file]
     above += [filled(numbers)] * bool(numbers) + [dim(fault)] * bool(fault) + [""]
     notes = [part for note in report.notes for part in ("", filled(in_a_line(note)))]
-    show(*above, _tensors(report), "", _totals(report), *notes)
+    files: list[str | Text] = ["", _files(report)] if len(report.files) > 1 else []
+    show(*above, _tensors(report), "", _totals(report), *files, *notes)
 
 
 def summary(report: "Report") -> str:
@@ -116,9 +117,12 @@ def summary(report: "Report") -> str:
     ]
     dtypes = " and ".join(sorted({row.dtype for row in report.rows}))
     size = readable(everything.n_bytes)
+    n_files = len(report.files)
     return (
         f"{counted(everything.n_tensors, 'tensor')}: {', '.join(parts)};"
         f" {dtypes + ', ' if dtypes else ''}{size}"
+        + f" in {n_files} shards"
+        * (n_files > 1)
     )
 
 
@@ -175,3 +179,17 @@ def _totals(report: "Report") -> "Text":
     ]
     columns = ("tensors", "numbers", "bytes")
     return table(("", *columns), rows, right=columns)
+
+
+def _files(report: "Report") -> "str | Text":
+    """A line for each shard: how much of the whole it holds."""
+    from gpt2hw.cli.screen import plain_table, table
+
+    encoding = sys.stdout.encoding or "ascii"
+    rows = [
+        (cell(file.name, encoding), f"{file.n_tensors:,}", f"{file.n_bytes:,}")
+        for file in report.files
+    ]
+    headings, right = ("shard", "tensors", "bytes"), ("tensors", "bytes")
+    lay_out = table if len(rows) <= MANY else plain_table
+    return lay_out(headings, rows, right=right)
