@@ -76,7 +76,8 @@ def nucleus_is_minimal(keep_top_p: Filter, logits: Tensor, p: float) -> None:
 def _mass(logits: Tensor, ids: list[int]) -> float:
     """The sum of these ids' probabilities, by Python's own exp and exact sum."""
     row = logits.tolist()
-    shares = [math.exp(logit - max(row)) for logit in row]
+    most = max(row)
+    shares = [math.exp(logit - most) for logit in row]
     return math.fsum(shares[i] for i in ids) / math.fsum(shares)
 
 
