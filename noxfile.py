@@ -1,9 +1,15 @@
 """The checks of this project: the same here, in CI and on a contributor's machine.
 
-    nox                                    lint, types, tests, golden, mutants
+    nox                                    lint, types, tests, golden, mutants,
+                                           docs, site
     nox -s tests -- tests/test_attention.py -k softmax
+    nox -s serve                           the book at http://localhost:8000
     nox -s bench                           the bars on time and memory; never in CI
     nox -s fuzz -- --minutes 60            hostile inputs; one minute unless told
+    nox -s mutation                        small faults in the taught rooms; slow
+    nox -s mutation -- bpe layout          in these rooms alone
+    nox -s chaos -- --seed 7               downloads among faults; 200 unless told
+    nox -s gpt2                            the real GPT-2 against published facts
     nox -s train -- CORPUS FOLDER          the tiny model anew (docs/appendix)
     nox -s train -- --score FOLDER TEXT    its bits per byte on a text
 
@@ -22,7 +28,7 @@ nox.needs_version = ">=2025.2.9"
 # torch comes from, and uv does not read them.
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
-nox.options.sessions = ["lint", "types", "tests", "golden", "mutants"]
+nox.options.sessions = ["lint", "types", "tests", "golden", "mutants", "docs", "site"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
@@ -69,10 +75,37 @@ def mutants(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The book, strictly, into site/; then the tests of its frame."""
+    session.install(".[labs,properties]", *group("docs"), *group("test"))
+    session.run("python", "docs/build.py", *session.posargs)
+    session.run("pytest", "tests/site")
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """Walks the built book in a browser; pictures of it go to site-screenshots/."""
+    session.install("pytest>=8", *group("site"))
+    # Without the conftest.py of the package's tests, which would want all they want.
+    alone = ("--confcutdir", "tests/site")
+    session.run("pytest", *alone, "tests/site/test_walk.py")
+    session.run("python", "tests/site/walk.py", *session.posargs)
+
+
+@nox.session
+def serve(session: nox.Session) -> None:
+    """The book in a browser, made anew when a page changes."""
+    session.install("--editable", ".[labs,properties]", *group("docs"))
+    session.run("python", "docs/build.py", "--serve")
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Time and memory beside the neighbours': `nox -s bench -- PROSE CODE`."""
     session.install(".[properties]", *group("test"))
     session.run("python", "tests/bench/engine.py", *session.posargs)
+    session.run("python", "tests/bench/shards.py")
+    session.run("python", "tests/bench/download.py")
 
 
 @nox.session
@@ -80,6 +113,29 @@ def fuzz(session: nox.Session) -> None:
     """Hostile inputs, by hypothesis: only the package's own errors may come out."""
     session.install(".[properties]", *group("test"))
     session.run("python", "tests/fuzz/fuzz.py", *session.posargs)
+
+
+@nox.session
+def chaos(session: nox.Session) -> None:
+    """Downloads among faults: `nox -s chaos -- --faults 200 --seed N`."""
+    session.install(".[properties]", *group("test"))
+    session.run("python", "tests/chaos/chaos.py", *session.posargs)
+
+
+@nox.session
+def gpt2(session: nox.Session) -> None:
+    """Downloads GPT-2 (548 MB) and checks it: `nox -s gpt2 -- gpt2 gpt2-medium`."""
+    session.install(".")
+    session.run("python", "tests/published/gpt2_check.py", *session.posargs)
+
+
+@nox.session
+def mutation(session: nox.Session) -> None:
+    """Small faults in the taught rooms, one at a time: does a test notice each?"""
+    session.install(".[properties]", *group("test"), *group("mutation"))
+    tools = [f"tests/mutation/{name}.py" for name in ("mutants", "swap")]
+    session.run("python", "-m", "doctest", *tools)
+    session.run("python", "tests/mutation/run.py", *session.posargs)
 
 
 @nox.session

@@ -108,6 +108,13 @@ def test_no_weight_lies_on_the_future(qkv):
     rules.no_weight_on_the_future(attention_weights, attention_scores(q, k))
 
 
+def test_the_mask_lies_on_the_device_where_the_scores_lie():
+    """torch's device "meta" is there on every machine; it has shapes, and no numbers."""
+    meta = torch.device("meta")
+    assert causal_mask(2, 3, meta).device == meta
+    assert attention_weights(torch.zeros(2, 3, device=meta)).device == meta
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_the_mask_holds_in_half_precision(dtype):
     scores = torch.full((4, 4), -60000.0).to(dtype)

@@ -85,7 +85,7 @@ def test_the_version_is_the_packages(capsys: Captured) -> None:
 def test_help_names_every_command(capsys: Captured) -> None:
     out, _ = run(capsys, "--help")
     assert re.findall("^  ([a-z]+)  ", out, re.MULTILINE) == [
-        *("generate", "tokenize", "inspect", "trace")
+        *("generate", "tokenize", "inspect", "trace", "download", "evaluate")
     ]
     assert run(capsys, "-h")[0] == run(capsys, "help")[0] == out
     page = run(capsys, "help", "trace")[0]
@@ -94,7 +94,10 @@ def test_help_names_every_command(capsys: Captured) -> None:
 
 @pytest.mark.parametrize(
     ("command", "default"),
-    [("generate", "tiny"), ("tokenize", "gpt2; "), ("trace", "tiny"), ("inspect", "")],
+    [
+        *(("generate", "tiny"), ("tokenize", "gpt2; "), ("trace", "tiny")),
+        *(("inspect", ""), ("evaluate", "tiny")),
+    ],
 )
 def test_help_names_the_model_that_is_used_by_default(
     command: str, default: str, capsys: Captured
@@ -108,7 +111,9 @@ def test_help_names_the_model_that_is_used_by_default(
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
-@pytest.mark.parametrize("command", ["generate", "tokenize", "inspect", "trace"])
+@pytest.mark.parametrize(
+    "command", ["generate", "tokenize", "inspect", "trace", "download", "evaluate"]
+)
 def test_a_page_of_help_fits_the_terminal(
     command: str, columns: int, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +135,7 @@ def test_without_a_command_the_help_is_an_error_of_usage(capsys: Captured) -> No
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ("write", "no command 'write'; there are generate, tokenize, inspect, trace"),
+        ("write", "no command 'write'; there are generate, tokenize, inspect,"),
         ("gen", "no command 'gen'; did you mean generate?"),
         ("help gen", "did you mean generate?"),
         ("--words", "no option --words"),
@@ -225,6 +230,7 @@ def test_an_error_of_ours_is_one_line_with_status_1(
     monkeypatch.chdir(tmp_path)
     for cache in ("GPT2HW_CACHE", "HF_HUB_CACHE"):
         monkeypatch.setenv(cache, str(tmp_path / cache))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     _, errors = run(capsys, *line.split(" "), status=1)
     assert named in errors
 

@@ -194,6 +194,13 @@ def test_what_the_engine_does_not_compute_is_refused_by_name(key, value):
     assert repr(value) in str(refusal.value)
 
 
+def test_a_refusal_says_what_the_engine_does_compute():
+    settings = settings_of(SMALL, activation_function="relu")
+    right = "this engine computes 'gelu_new' or 'gelu_pytorch_tanh' alone"
+    with pytest.raises(CheckpointError, match=f"{right}$"):
+        GPT2Config.from_dict(settings)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -210,5 +217,6 @@ def test_what_changes_no_logit_is_taken(key, value):
 
 @pytest.mark.parametrize("settings", [None, [], "gpt2", 7, [("n_embd", 8)]])
 def test_a_config_that_is_no_object_is_refused(settings):
-    with pytest.raises(CheckpointError, match="a config is an object, not"):
+    kind = type(settings).__name__
+    with pytest.raises(CheckpointError, match=f"a config is an object, not {kind}$"):
         GPT2Config.from_dict(settings)

@@ -272,7 +272,7 @@ def test_overflow_is_one_of_three(bad: object) -> None:
 
 @pytest.mark.parametrize("bad", ["greedy", 0.7, Sampler, True, {"seed": 7}])
 def test_a_sampler_is_a_sampler(bad: object) -> None:
-    with pytest.raises(ValueError, match="sampler: must be a Sampler or None"):
+    with pytest.raises(ValueError, match="sampler: must be a Sampler or None, not"):
         stream(script_of("a"), LETTERS, "ab", sampler=bad)
 
 
@@ -352,6 +352,19 @@ def test_a_stop_string_across_tokens_is_cut_and_its_ids_are_kept() -> None:
     done = say("hello END more", stop=["END"])
     assert (done.text, done.finish_reason) == ("hello ", "stop")
     assert LETTERS.decode(done.ids) == "hello END"
+
+
+def test_of_a_stop_string_that_comes_twice_the_first_cuts() -> None:
+    gate = TextUntilStop(["END"])
+    assert gate.stopped is False
+    assert gate.push("one END two END") == "one "
+    assert gate.stopped is True
+
+
+def test_what_was_held_back_is_given_out_once() -> None:
+    gate = TextUntilStop(["END"])
+    assert (gate.push("the E"), gate.flush(), gate.flush()) == ("the ", "E", "")
+    assert gate.text == "the E"
 
 
 def test_of_several_stop_strings_the_one_that_begins_first_cuts() -> None:
@@ -497,13 +510,13 @@ def test_a_stop_strings_surrogate_pair_is_the_character_it_stands_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    ("arguments", "rule"),
     [
-        ("model", (None, LETTERS, "a")),
-        ("model", (LETTERS, script_of("a"), "a")),
-        ("tokenizer", (script_of("a"), "tiny", "a")),
+        ((None, LETTERS, "a"), "model: must be a GPT2, or what works as one, not None"),
+        ((LETTERS, script_of("a"), "a"), "model: must be a GPT2, or what works as one"),
+        ((script_of("a"), "tiny", "a"), "tokenizer: must be a Tokenizer, not 'tiny'"),
     ],
 )
-def test_what_is_no_model_or_no_tokenizer_is_named(name, arguments) -> None:
-    with pytest.raises(ValueError, match=f"^{name}: must be"):
+def test_what_is_no_model_or_no_tokenizer_is_named(arguments, rule) -> None:
+    with pytest.raises(ValueError, match=f"^{rule}"):
         generate(*arguments)

@@ -144,8 +144,25 @@ def test_a_file_too_short_for_its_length_field_is_called_truncated(read, n):
     "content", [(60).to_bytes(8, "little"), (2).to_bytes(8, "little") + b"{"]
 )
 def test_a_header_longer_than_its_file_is_called_truncated(read, content):
-    with pytest.raises(SafetensorsError, match="truncated: the header should take"):
+    n, follow = content[0], len(content) - 8
+    fault = f"truncated: the header should take {n} bytes, and {follow} follow the"
+    with pytest.raises(SafetensorsError, match=fault):
         read(content)
+
+
+@pytest.mark.parametrize(
+    ("n", "ours", "theirs"),
+    [
+        (100_000_000, "follow the length field", "invalid header length"),
+        (100_000_001, "more than the 100000000 allowed", "header too large"),
+    ],
+)
+def test_the_cap_is_that_of_the_safetensors_library(read, n, ours, theirs):
+    content = n.to_bytes(8, "little") + b"{}"
+    with pytest.raises(SafetensorsError, match=ours):
+        read(content)
+    with pytest.raises(SafetensorError, match=theirs):
+        deserialize(content)
 
 
 @pytest.mark.parametrize("n", [MAX_HEADER_BYTES + 1, 2**63, 2**64 - 1])
@@ -305,6 +322,13 @@ def test_axes_beyond_all_counting_are_refused_at_once(read, shape):
         read(file_bytes({"t": entry(shape=shape, offsets=(0, 0))}))
 
 
+def test_axes_of_length_one_count_for_nothing(read):
+    header = {"t": entry("U8", [1] * 70, (0, 1))}
+    content = file_bytes(header, b"\x07")
+    assert read(content)["t"].n_elements == 1
+    assert "t" in reference_reads(content)
+
+
 # All entries together
 
 
@@ -400,6 +424,38 @@ def test_an_unknown_name_lists_names_that_are_near(read, path):
         header["zzzzzz"]
 
 
+def lookup(absent: str, *names: str) -> str:
+    """What is said where a name is looked for among others."""
+    header = Header(dict.fromkeys(names), {}, 8, "file")
+    with pytest.raises(SafetensorsError) as refusal:
+        header[absent]
+    return str(refusal.value)
+
+
+def test_at_most_three_near_names_are_listed():
+    near = [f"h.{n}.ln_1.bias" for n in range(9)]
+    assert lookup("h.x.ln_1.bias", *near).count("ln_1.bias'") == 1 + 3
+
+
+@pytest.mark.parametrize(("n_far", "is_found"), [(1999, True), (2000, False)])
+def test_a_near_name_is_found_among_the_first_two_thousand(n_far, is_found):
+    said = lookup("ln_f.bais", *map(str, range(n_far)), "ln_f.bias")
+    assert said.endswith("; near names: 'ln_f.bias'") is is_found
+
+
+@pytest.mark.parametrize(
+    ("n_absent", "n_there", "is_found"),
+    [(100, 100, True), (101, 100, False), (100, 101, False), (101, 101, False)],
+)
+def test_names_of_over_a_hundred_characters_are_not_compared(
+    n_absent, n_there, is_found
+):
+    absent = "a" * n_absent
+    start, _, near = lookup(absent, "a" * (n_there - 1) + "b").partition("; near")
+    assert start == f"file: no tensor is named {absent!r:.80}"
+    assert bool(near) is is_found
+
+
 def test_near_names_are_sought_quickly_among_any_number(path, monkeypatch):
     names = [f"h.{n}.attn.c_attn.weight" for n in range(5000)]
     infos = {name: TensorInfo(name, "U8", (0,), 0, 0) for name in names}
@@ -493,6 +549,10 @@ def test_a_header_that_was_written_reads_as_it_was(header_and_data):
     assert parse_header(text[8:], len(data)) == (tensors, metadata or {})
     assert len(text) % 8 == 0
     assert int.from_bytes(text[:8], "little") == len(text) - 8
+
+
+def test_a_name_is_written_in_utf_8_as_it_is():
+    assert '{"é":'.encode() in format_header([TensorInfo("é", "U8", (1,), 0, 1)], None)
 
 
 def test_a_lone_surrogate_cannot_be_written():

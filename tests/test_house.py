@@ -17,8 +17,11 @@ SOURCE = ROOT / "src" / "gpt2hw"
 
 # Imports run one way, down this list: a room may import the rooms that stand before it.
 LIGHT_ROOMS = (
-    *("errors", "doors", "config", "layout", "files", "hub", "strict_json", "folder"),
-    *("wrong_files", "tensor_info", "header"),
+    *("errors", "doors", "config", "layout", "files", "strict_json", "folder"),
+    *("wrong_files", "tensor_info", "header", "shards"),
+    *("places", "records", "presence", "access", "pinned", "patience", "refusals"),
+    *("failures", "statement", "draft", "body", "asking", "source", "progress"),
+    *("transfer", "file_kinds", "order", "folder_lock", "fetching", "hub"),
     *("vocabulary", "bpe", "splitting", "stream_decoder", "tokenizer_files"),
     *("tokenizer", "stop_strings", "request", "inspection"),
 )
@@ -26,7 +29,7 @@ ROOMS_WITH_TORCH = (
     "safetensors",
     *("linear", "embeddings", "attention", "block", "model"),
     *("kv_cache", "loader", "initialization", "pretrained"),
-    *("sampling", "generation", "tracing", "heads", "evaluation"),
+    *("sampling", "generation", "tracing", "heads", "evaluation", "figures"),
 )
 HOUSE = (*LIGHT_ROOMS, *ROOMS_WITH_TORCH, "cli", "__main__")
 HEAVY = {"torch", "jaxtyping", "numpy", "requests"}

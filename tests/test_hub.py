@@ -2,15 +2,17 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from gpt2hw import CheckpointError
+from gpt2hw import GPT2, CheckpointError, Tokenizer, download
 from gpt2hw.config import PUBLISHED
-from gpt2hw.hub import SHIPPED, find, hub_cache, is_path, package_cache
+from gpt2hw.hub import find
+from gpt2hw.places import SHIPPED, hub_cache, is_path, package_cache
 
 COMMIT = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 HUB_VARIABLES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME")
@@ -21,7 +23,7 @@ def empty_machine(monkeypatch, tmp_path):
     """A machine without any model: an empty working directory, home and cache."""
     for folder in ("work", "home", "cache"):
         (tmp_path / folder).mkdir()
-    for variable in HUB_VARIABLES:
+    for variable in (*HUB_VARIABLES, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(variable, raising=False)
     for variable in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(variable, str(tmp_path / "home"))
@@ -127,6 +129,116 @@ def test_a_missing_model_is_an_error_that_lists_every_place(empty_machine):
     ):
         assert f"\n  {place}\n" in said
     assert "model.safetensors" in said  # what to put there
+
+
+def put_whole_model(folder: str | Path) -> Path:
+    """A model that loads: the tiny one's files."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in ("config.json", "model.safetensors"):
+        shutil.copy(SHIPPED / "tiny" / file, folder)
+    return folder.absolute()
+
+
+def test_a_whole_model_further_on_is_better_than_a_part_of_one(empty_machine):
+    part = put_model(empty_machine / "cache/gpt2")
+    assert find("gpt2") == part  # its reader says what is wrong
+    cache = empty_machine / "home/.cache/huggingface/hub"
+    there = put_whole_model(put_in_hub_cache(cache, "openai-community/gpt2"))
+    assert find("gpt2") == there
+    whole = put_whole_model(part)
+    assert find("gpt2") == whole
+    weights = whole / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert find("gpt2") == there
+
+
+def test_what_a_person_puts_into_models_is_taken_whole_or_not(empty_machine):
+    put_whole_model(empty_machine / "cache/gpt2")
+    own = put_whole_model("models/gpt2")
+    (own / "model.safetensors").write_bytes(b"cut")
+    assert find("gpt2") == own  # its reader says what is wrong
+
+
+def test_a_snapshot_with_a_config_alone_is_no_model(empty_machine):
+    cache = empty_machine / "home/.cache/huggingface/hub"
+    there = put_in_hub_cache(cache, "openai-community/gpt2")
+    (there / "model.safetensors").rename(there / "config.json")
+    with pytest.raises(CheckpointError, match="is not on this machine"):
+        find("gpt2")
+
+
+def test_a_sharded_model_that_lacks_a_shard_is_not_whole(empty_machine):
+    folder = put_model(empty_machine / "cache/gpt2", "model.safetensors.index.json")
+    index = {"weight_map": {"wte.weight": "a.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    cache = empty_machine / "home/.cache/huggingface/hub"
+    there = put_whole_model(put_in_hub_cache(cache, "openai-community/gpt2"))
+    assert find("gpt2") == there
+
+
+def test_the_owner_of_gpt2_may_be_named_or_not(empty_machine):
+    there = put_whole_model(empty_machine / "cache/gpt2")
+    assert find("openai-community/gpt2") == there
+
+
+# --- not here, and offline ---
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+LOADERS = (GPT2.from_pretrained, Tokenizer.from_pretrained, download)
+
+
+@pytest.mark.parametrize("load", LOADERS, ids=["model", "tokenizer", "download"])
+def test_offline_says_so_and_where_it_looked(empty_machine, offline, load):
+    with pytest.raises(CheckpointError, match="offline") as refusal:
+        load("someone/gpt2")
+    for place in (
+        Path("models", "someone", "gpt2").absolute(),
+        empty_machine / "cache" / "someone--gpt2",
+        empty_machine / "home/.cache/huggingface/hub/models--someone--gpt2",
+    ):
+        assert f"\n  {place}\n" in str(refusal.value)
+    assert list((empty_machine / "cache").iterdir()) == []
+
+
+def test_offline_a_model_that_is_here_is_used(empty_machine, offline):
+    there = put_whole_model(empty_machine / "cache/someone--gpt2")
+    assert download("someone/gpt2") == there
+    assert GPT2.from_pretrained("someone/gpt2").config.n_layer == 4
+
+
+def test_offline_a_part_of_a_model_is_named_for_what_it_is(empty_machine, offline):
+    folder = put_model(empty_machine / "cache/gpt2", "pytorch_model.bin")
+    shutil.copy(SHIPPED / "tiny" / "config.json", folder)
+    with pytest.raises(CheckpointError, match="a pickle"):
+        GPT2.from_pretrained("gpt2")
+    with pytest.raises(CheckpointError, match="offline"):
+        download("gpt2")
+
+
+def test_what_lies_in_a_directory_counts_alone_where_one_is_named(
+    empty_machine, offline
+):
+    put_whole_model(empty_machine / "cache/gpt2")
+    with pytest.raises(CheckpointError, match=r"offline.*\n  .*elsewhere\n"):
+        download("gpt2", "elsewhere")
+
+
+@pytest.mark.parametrize("directory", ["", "a\0b", b"a", 5])
+def test_a_directory_that_can_be_none_is_refused(directory):
+    with pytest.raises(ValueError, match="directory: must be a folder"):
+        download("gpt2", directory)
+
+
+def test_tiny_is_here_already_and_nowhere_else():
+    assert download("tiny") == SHIPPED / "tiny"
+    with pytest.raises(ValueError, match="directory: tiny comes with the package"):
+        download("tiny", "elsewhere")
 
 
 # --- the hub's cache ---

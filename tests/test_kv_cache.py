@@ -278,6 +278,16 @@ def test_another_models_cache_is_refused_though_its_shape_is_the_same():
         twin([1, 2], MODEL.new_cache())
 
 
+@pytest.mark.parametrize("n_layer", [SMALL.n_layer - 1, SMALL.n_layer + 1])
+def test_no_block_goes_without_a_store_and_no_store_without_a_block(n_layer):
+    """The door refuses another model's cache; behind it, a wrong depth stands out."""
+    other = random_model(replace(SMALL, n_layer=n_layer))
+    cache = other.new_cache()
+    with pytest.raises(ValueError, match="zip"):
+        cached_forward(MODEL, random_ids(SMALL, 3), cache)
+    assert len(cache) == 0
+
+
 def test_a_cache_tells_how_full_it_is():
     cache = MODEL.new_cache()
     MODEL(random_ids(SMALL, 2, 5), cache)

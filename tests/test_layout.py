@@ -168,7 +168,8 @@ def test_a_wrong_shape_is_named_beside_the_right_one(name):
     right = found[name]
     found[name] = (*right[:-1], right[-1] + 1)
     said = complaints(found)
-    assert f"shape: {name} is {list(found[name])}, expected {list(right)}" in said
+    wrong = f"shape: {name} is {list(found[name])}, expected {list(right)}"
+    assert said.splitlines()[1:] == [f"  {wrong}"]  # not as if it were transposed
     assert "missing" not in said
     assert "surplus" not in said
 
@@ -192,7 +193,8 @@ def test_a_transposed_matrix_is_recognized(part):
     found = parameter_shapes(SMALL)
     name = f"h.1.{part}.weight"
     found[name] = found[name][::-1]
-    assert "transposed: GPT-2 stores its matrices [in, out]" in complaints(found)
+    said = complaints(found)
+    assert said.endswith("] (transposed: GPT-2 stores its matrices [in, out])")
 
 
 def test_the_config_of_another_size_is_suspected_and_every_kind_of_fault_is_shown():
@@ -204,6 +206,22 @@ def test_the_config_of_another_size_is_suspected_and_every_kind_of_fault_is_show
     said = complaints(parameter_shapes(PUBLISHED["distilgpt2"]), PUBLISHED["gpt2"])
     assert "missing: h.6.ln_1.weight [768]" in said
     assert len(said.splitlines()) < 30
+
+
+@pytest.mark.parametrize(("n", "rest"), [(8, []), (9, ["  ... and 1 more"])])
+def test_eight_faults_of_a_kind_are_shown_and_the_others_counted(n, rest):
+    surplus = {f"x.{i}": (2,) for i in range(n)}
+    shown = [f"  surplus: x.{i} [2]" for i in range(8)]
+    said = complaints(parameter_shapes(SMALL) | surplus)
+    assert said.splitlines()[1:] == shown + rest
+
+
+@pytest.mark.parametrize(
+    ("n_layer", "start"), [(1000, "the tensors"), (1001, "the con")]
+)
+def test_beyond_a_thousand_layers_no_tensor_is_counted(n_layer, start):
+    said = complaints(parameter_shapes(SMALL), GPT2Config(n_layer=n_layer))
+    assert said.startswith(start)
 
 
 def test_a_config_that_asks_for_a_billion_layers_costs_nothing():

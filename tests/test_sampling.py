@@ -197,6 +197,12 @@ def test_temperature_zero_or_too_small_to_divide_by_is_greedy(
         ]
 
 
+def test_the_smallest_normal_number_of_float32_can_be_divided_by() -> None:
+    tiny = torch.finfo(torch.float32).tiny
+    assert not Sampler(temperature=tiny).is_greedy
+    assert Sampler(temperature=math.nextafter(tiny, 0)).is_greedy
+
+
 @given(logit_rows(), st.floats(1.2e-38, 1.7e308))
 def test_every_other_temperature_gives_a_distribution(row: Tensor, t: float) -> None:
     rules.is_a_distribution(Sampler(temperature=t).probabilities, row)
@@ -320,7 +326,8 @@ def test_greedy_takes_no_random_number() -> None:
     ],
 )
 def test_a_copy_goes_on_as_its_original_and_apart_from_it(duplicate) -> None:
-    row, sampler = torch.zeros(50257), Sampler(temperature=2, top_k=50000, seed=7)
+    row = torch.zeros(50257)
+    sampler = Sampler(temperature=2, top_k=50000, top_p=0.9, seed=7)
     sampler(row)
     twin = duplicate(sampler)
     ahead = [twin(row) for _ in range(5)]
@@ -385,25 +392,34 @@ def test_logits_that_are_not_finite_are_refused(row: list, sampler: Sampler) -> 
 
 
 @pytest.mark.parametrize(
-    "row",
+    ("row", "what"),
     [
-        [1.0, 2.0],
-        3.0,
-        None,
-        np.zeros(3),
-        tensor(1.0),
-        torch.zeros(0),
-        torch.zeros(2, 3),
+        ([1.0, 2.0], "list"),
+        (3.0, "float"),
+        (None, "NoneType"),
+        (np.zeros(3), "ndarray"),
+        (tensor(1.0), r"\[\]"),
+        (torch.zeros(0), r"\[0\]"),
+        (torch.zeros(2, 3), r"\[2, 3\]"),
     ],
 )
-def test_logits_are_one_row_in_a_tensor(row: object) -> None:
+def test_logits_are_one_row_in_a_tensor(row: object, what: str) -> None:
     for use in (Sampler(), Sampler().probabilities):
         with pytest.raises(
-            ValueError, match=r"logits_row: must be a tensor \[n_vocab\]"
+            ValueError, match=rf"logits_row: must be a tensor \[n_vocab\], not {what}$"
         ):
             use(row)
     with pytest.raises(ValueError, match="real numbers, not torch"):
         Sampler()(torch.zeros(2, dtype=torch.complex64))
+
+
+def test_a_logit_may_be_as_large_as_float32_goes_and_no_larger() -> None:
+    largest = torch.finfo(torch.float32).max
+    for row in ([0.0, largest], [-largest, -math.inf]):
+        assert Sampler.greedy()(tensor(row)) == row.index(max(row))
+    beyond = tensor([0.0, math.nextafter(largest, math.inf)], dtype=torch.float64)
+    with pytest.raises(ValueError, match="logits_row: the largest logit is"):
+        Sampler()(beyond)
 
 
 def test_a_logit_of_minus_infinity_is_a_token_that_is_never_chosen() -> None:

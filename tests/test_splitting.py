@@ -14,7 +14,7 @@ from gpt2hw.properties.tokenizer import (
     nasty_texts,
     text_survives,
 )
-from gpt2hw.splitting import SPLIT_PATTERN, split
+from gpt2hw.splitting import SPLIT_PATTERN, join_surrogates, split
 from tokenizer_judges import GPT2, GPT2_PATTERN, ids_by_tiktoken
 
 
@@ -26,6 +26,24 @@ def test_the_pattern_is_the_published_one() -> None:
 def test_a_text_cut_in_stretches_has_the_same_pieces(text: str, stretch: int) -> None:
     cut_loses_nothing(lambda text: split(text, stretch), text)
     assert [*chain.from_iterable(split(text, stretch))] == SPLIT_PATTERN.findall(text)
+
+
+def test_a_text_is_cut_where_a_stretch_is_full_and_white_space_comes() -> None:
+    assert [*split("ab cd e fgh i", 4)] == [["ab", " cd"], [" e", " fgh"], [" i"]]
+
+
+def test_a_long_text_comes_in_lists_of_about_a_million_characters() -> None:
+    """So that the memory is that of the ids, and not of a list of all pieces."""
+    sizes = [sum(map(len, pieces)) for pieces in split("book " * 2**19)]
+    assert all(2**20 <= size < 2**20 + 5 for size in sizes[:-1])
+    assert 0 < sizes[-1] < 2**20
+
+
+@pytest.mark.parametrize("wrong", [b"text", None, 7, ["text"]])
+def test_what_is_no_str_is_refused_by_its_kind(wrong: object) -> None:
+    kind = type(wrong).__name__
+    with pytest.raises(ValueError, match=f"^text: must be a str, not {kind}$"):
+        join_surrogates(wrong)
 
 
 @pytest.mark.parametrize(

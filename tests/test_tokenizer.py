@@ -244,7 +244,9 @@ def test_ids_may_be_the_integers_of_other_libraries() -> None:
 
 
 def test_how_broken_bytes_are_treated_may_be_chosen() -> None:
-    assert GPT2.decode([41840], errors="ignore") == ""
+    broken = GPT2.decode_bytes([41840])
+    for errors in ("replace", "ignore", "backslashreplace", "surrogateescape"):
+        assert GPT2.decode([41840], errors) == broken.decode("utf-8", errors)
     with pytest.raises(UnicodeDecodeError):
         GPT2.decode([41840], errors="strict")
     with pytest.raises(
@@ -280,6 +282,7 @@ def test_what_is_explained_is_what_is_encoded(text: str) -> None:
 
 def test_a_piece_too_long_to_explain_is_refused() -> None:
     assert len(GPT2.explain("ab " * 1000)) > 1000
+    assert len(GPT2.explain("a" * 1000)) > 1
     with pytest.raises(TokenizerError, match="1001 bytes is too long to explain"):
         GPT2.explain("a" * 1001)
 
@@ -300,6 +303,12 @@ def test_a_giant_piece_is_not_kept() -> None:
     tokenizer = Tokenizer(MERGES)
     tokenizer.encode("short " + "a" * 1000)
     assert set(tokenizer._ids_of) == {"short"}
+
+
+def test_a_piece_of_64_characters_is_kept_and_of_65_is_not() -> None:
+    tokenizer = Tokenizer(MERGES)
+    tokenizer.encode("a" * 64 + "!" + "b" * 65)
+    assert set(tokenizer._ids_of) == {"a" * 64, "!"}
 
 
 def test_a_tokenizer_may_be_pickled() -> None:

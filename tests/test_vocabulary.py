@@ -16,6 +16,7 @@ from gpt2hw import Tokenizer, TokenizerError, vocabulary
 from gpt2hw.tokenizer_files import GPT2_MERGES, find_files
 from gpt2hw.vocabulary import (
     BYTE_TO_CHAR,
+    CHAR_TO_BYTE,
     derive_vocabulary,
     made_tokens,
     read_merges,
@@ -26,6 +27,7 @@ from gpt2hw.vocabulary import (
 
 MERGES = [("t", "h"), ("th", "e")]
 LINES = "#version: 0.2\nt h\nth e\n"
+WEB_PAGE = "is an HTML page: the download was answered by a web page"
 
 
 def merges_file(folder: Path, content: str | bytes) -> Path:
@@ -167,6 +169,35 @@ def test_a_version_that_has_swallowed_the_merges_is_refused(tmp_path: Path) -> N
         read_merges(merges_file(tmp_path, joined))
 
 
+@pytest.mark.parametrize("last", ["X", "h\u0085", "\u3000", "h\xa0"])
+def test_the_last_token_is_read_to_its_end(tmp_path: Path, last: str) -> None:
+    """Also where Python takes its end for white space."""
+    for end in ("", "\n"):
+        path = merges_file(tmp_path, f"t h\nX {last}{end}")
+        assert read_merges(path) == [("t", "h"), ("X", last)]
+
+
+def test_a_version_takes_at_most_200_characters(tmp_path: Path) -> None:
+    longest = "#version: ".ljust(200, "0")
+    assert read_merges(merges_file(tmp_path, f"{longest}\nt h\n")) == [("t", "h")]
+    with pytest.raises(TokenizerError, match="line 1: the version takes 201 charac"):
+        read_merges(merges_file(tmp_path, f"{longest}0\nt h\n"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        (["x" * 99], f"line 2: .*, not '{'x' * 80}'$"),
+        (["x" * 99 + " b"] * 2, f"line 3: .* '{'x' * 80}' stands in line 2 already$"),
+    ],
+)
+def test_of_a_long_line_the_first_80_characters_are_shown(
+    tmp_path: Path, lines: list[str], fault: str
+) -> None:
+    with pytest.raises(TokenizerError, match=fault):
+        read_merges(merges_file(tmp_path, "\n".join(["t h", *lines])))
+
+
 @pytest.mark.parametrize("line", ["a b c", "a", "a ", " a", "a  b", "", " ", "a\tb"])
 def test_a_line_that_is_no_merge_is_named(tmp_path: Path, line: str) -> None:
     path = merges_file(tmp_path, f"#version: 0.2\nt h\n{line}\nth e\n")
@@ -205,18 +236,21 @@ def test_without_merges_each_byte_is_a_token(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"", "empty"),
-        (b"<!DOCTYPE html><html lang=en>", "HTML page"),
-        (b"\n  <html><head>", "HTML page"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
-        (b'{"a": 0, \x81', "not UTF-8 at byte 9"),
+        (b"", "is empty: it is no tokenizer's file"),
+        (b"<!DOCTYPE html><html lang=en>", WEB_PAGE),
+        (b"\n  <html><head>", WEB_PAGE),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            "is a Git LFS pointer: fetch the file, git lfs pull",
+        ),
+        (b'{"a": 0, \x81', "is not UTF-8 at byte 9"),
     ],
 )
 def test_a_file_that_is_something_else_is_named_as_such(
     tmp_path: Path, read, content: bytes, what: str
 ) -> None:
     path = merges_file(tmp_path, content)
-    with pytest.raises(TokenizerError, match=rf"merges\.txt.*{what}"):
+    with pytest.raises(TokenizerError, match=rf"merges\.txt {what}$"):
         read(path)
 
 
@@ -242,6 +276,17 @@ def test_a_file_that_is_not_there_is_a_tokenizer_error(
 ) -> None:
     with pytest.raises(TokenizerError, match=what):
         read(tmp_path / place)
+
+
+@pytest.mark.parametrize("read", [read_merges, read_vocabulary])
+def test_a_file_that_fails_while_it_is_read_is_named(tmp_path, monkeypatch, read):
+    def read_plain(path, n_most):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(vocabulary, "read_plain", read_plain)
+    fault = "merges.txt cannot be read: Input/output error$"
+    with pytest.raises(TokenizerError, match=fault):
+        read(merges_file(tmp_path, LINES))
 
 
 @pytest.mark.parametrize("read", [read_merges, read_vocabulary])
@@ -311,14 +356,23 @@ def test_a_vocabulary_that_lacks_a_token_is_refused_by_its_name(
 ) -> None:
     tokens = [t for t in made_tokens(MERGES) if t != missing]
     vocab = {token: index for index, token in enumerate(tokens)}
-    with pytest.raises(TokenizerError, match=rf"vocab\.json: .*'{missing}'"):
+    what = "byte" if missing in CHAR_TO_BYTE else "token of the merges"
+    fault = f"the {what} '{missing}' is not in the vocabulary"
+    with pytest.raises(TokenizerError, match=rf"vocab\.json: {fault}$"):
         Tokenizer.from_files(*files(tmp_path, vocab))
+
+
+def test_a_token_that_a_merge_joins_must_have_an_id_too(tmp_path: Path) -> None:
+    vocab = {token: index for index, token in enumerate(made_tokens([("th", "e")]))}
+    fault = "the token of the merges 'th' is not in the vocabulary"
+    with pytest.raises(TokenizerError, match=rf"vocab\.json: {fault}$"):
+        Tokenizer.from_files(*files(tmp_path, vocab, "th e\n"))
 
 
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        ('"x1": 7', "'x1' have one id, 7"),
+        ('"x1": 7', r"the tokens '\(' and 'x1' have one id, 7$"),
         ('"x1": 300', "no token has the id 259"),
         ('"x1": -1', "the id of 'x1' .* not -1"),
         ('"x1": 259.0', "the id of 'x1' .* not 259.0"),
@@ -326,6 +380,7 @@ def test_a_vocabulary_that_lacks_a_token_is_refused_by_its_name(
         ('"x1": null', "the id of 'x1' .* not None"),
         ('"x1": "259"', "the id of 'x1' .* not '259'"),
         ('"x1": [259]', r"the id of 'x1' .* not \[259\]"),
+        (f'"x1": "{"y" * 99}"', f"the id of 'x1' .* not '{'y' * 39}$"),
         ('"x1": NaN', "NaN"),
         ('"x1": 1e999', "too large"),
         (f'"x1": {"9" * 5000}', "5000 digits"),

@@ -19,6 +19,7 @@ _ROOMS = {
         "TokenizerError",
     ),
     "config": ("GPT2Config",),
+    "hub": ("download",),
     "header": ("read_header",),
     "safetensors": ("read_safetensors", "write_safetensors"),
     "tokenizer": ("Tokenizer",),
@@ -42,6 +43,7 @@ __all__ = [  # noqa: RUF022 -- in the order of the house
     "stream",
     "trace",
     "evaluate",
+    "download",
     "read_safetensors",
     "write_safetensors",
     "read_header",
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from gpt2hw.evaluation import evaluate
     from gpt2hw.generation import Completion, generate, stream
     from gpt2hw.header import read_header
+    from gpt2hw.hub import download
     from gpt2hw.kv_cache import KVCache
     from gpt2hw.pretrained import GPT2
     from gpt2hw.safetensors import read_safetensors, write_safetensors

@@ -1,156 +1,209 @@
-"""Where a model lies: from a name to a folder of files on this machine.
+"""From a name to a folder with the model's files: found here, or downloaded.
 
-A name is looked for in the package (`tiny`), in `models/NAME` under the working
-directory, in the package's own cache, and in the cache of Hugging Face's hub, which is
-read and never written.
+"gpt2" -> models/gpt2? -> the package's cache? -> the hub's cache? -> download
 """
 
 import os
-import re
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import platformdirs
-
-from gpt2hw.config import PUBLISHED
+from gpt2hw.access import choose_hub, is_offline
 from gpt2hw.errors import CheckpointError
-from gpt2hw.files import read_plain
+from gpt2hw.folder import weights_file
+from gpt2hw.places import (
+    SHIPPED,
+    check_name,
+    check_revision,
+    checked_text,
+    expanded,
+    is_path,
+)
+from gpt2hw.presence import first_whole, first_with_some, is_whole, listed
+from gpt2hw.records import read_record
 
-SHIPPED = Path(__file__).parent / "models"
-MAX_REFERENCE_BYTES = 1000  # a commit has 40
-WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
-# A part of owner/name: letters, digits, "_", and inside "." and "-", never doubled. So
-# no name climbs out of a cache, and owner--name, as caches write it, has one meaning.
-_HUB_NAME = re.compile(r"\w+([.-]\w+)*/\w+([.-]\w+)*", re.ASCII)
+if TYPE_CHECKING:
+    from gpt2hw.order import Order
 
 
 def find(name_or_path: str | os.PathLike[str]) -> Path:
-    """The folder of a model that is on this machine.
+    """The folder of a model that is on this machine; nothing is downloaded.
 
     `tiny` and the published names are names even where a folder of that name stands
     beside; what starts with `.`, `/` or `~`, holds a backslash or more than one slash,
-    or is an existing folder, is a path; `owner/name` is a name of the hub. Raises
-    CheckpointError that lists where it looked.
+    or is an existing folder, is a path; `owner/name` is a name of the hub. A folder
+    that holds the whole model comes first; where there is none, one with some of it,
+    for its reader to say what is wrong. Raises CheckpointError that lists where it
+    looked.
 
     >>> find("tiny").name
     'tiny'
     """
-    is_text = isinstance(name_or_path, (str, os.PathLike))
-    name = os.fspath(name_or_path) if is_text else name_or_path
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise CheckpointError(f"a model is a name or a folder, not {name!r}")
+    name = checked_text(name_or_path)
     if is_path(name_or_path):
-        return _folder(_expanded(name))
-    if name == "tiny":
-        return SHIPPED / "tiny"
-    if name not in PUBLISHED and not _HUB_NAME.fullmatch(name):
-        known = ", ".join(["tiny", *PUBLISHED])
-        raise CheckpointError(
-            f"{name!r} is neither a folder nor a model's name (known: {known}; "
-            "others are written owner/name)"
-        )
-    return _first_that_is_there(name)
+        return _folder(expanded(name))
+    check_name(name)
+    found = first_whole(name) or first_with_some(name)
+    if found:
+        return found
+    raise CheckpointError(
+        f"the model {name!r} is not on this machine; looked in\n  {listed(name)}\n"
+        "Put its config.json and model.safetensors into one of these folders, or "
+        f"download it: gpt2hw download {name}"
+    )
 
 
-def is_path(name_or_path: str | os.PathLike[str]) -> bool:
-    """Whether the contract reads this as a path, not as a name; a Path always is one.
+def find_or_download(name_or_path: str | os.PathLike[str]) -> Path:
+    """As `find`; a model that is not here is downloaded, unless offline is set."""
+    name = checked_text(name_or_path)
+    if is_path(name_or_path):
+        return _folder(expanded(name))
+    return _part_offline(name) or get(name).folder
 
-    >>> is_path("./gpt2"), is_path("gpt2"), is_path(Path("./gpt2"))
-    (True, False, True)
+
+def find_or_download_tokenizer(name_or_path: str | os.PathLike[str]) -> Path:
+    """As `find_or_download`, without the weights."""
+    name = checked_text(name_or_path)
+    if is_path(name_or_path):
+        return _folder(expanded(name))
+    return _part_offline(name) or get(name, weights=False).folder
+
+
+def _part_offline(name: str) -> Path | None:
+    """Offline, a folder with some of a model, for its reader to say what is wrong."""
+    check_name(name)
+    if not is_offline() or first_whole(name):
+        return None
+    return first_with_some(name)
+
+
+def download(
+    name: str,
+    directory: str | os.PathLike[str] | None = None,
+    *,
+    revision: str | None = None,
+    endpoint: str | None = None,
+    token: str | bool | None = None,
+    offline: bool | None = None,
+    force: bool = False,
+) -> Path:
+    """The folder of a model, which is downloaded from the hub unless it is here.
+
+    It goes into the package's own cache, or straight into `directory`; what an earlier
+    try has left is taken up. `revision` is a branch, a tag or a commit; gpt2 has a
+    fixed one, the others `main`. `endpoint`, `token` and `offline` are HF_ENDPOINT,
+    HF_TOKEN and HF_HUB_OFFLINE unless they are given; token=False sends none. `force`
+    asks the hub again, compares the hash of every file, and fetches those that differ.
+
+    Raises DownloadError where a transfer was tried and failed, CheckpointError for a
+    model that is not here while offline, or cannot be run, and ValueError.
+
+    >>> download("tiny").name
+    'tiny'
     """
-    if not isinstance(name_or_path, str):
-        return True
-    name = name_or_path
-    if name == "tiny" or name in PUBLISHED:
+    return get(
+        name,
+        directory,
+        revision=revision,
+        endpoint=endpoint,
+        token=token,
+        offline=offline,
+        force=force,
+    ).folder
+
+
+@dataclass(frozen=True)
+class Got:
+    """Where a model is, and whether something was downloaded for it."""
+
+    folder: Path
+    is_new: bool
+
+
+def get(
+    name: str,
+    directory: str | os.PathLike[str] | None = None,
+    *,
+    revision: str | None = None,
+    endpoint: str | None = None,
+    token: str | bool | None = None,
+    offline: bool | None = None,
+    force: bool = False,
+    weights: bool = True,
+) -> Got:
+    """As `download`, and it tells whether anything was to be downloaded."""
+    check_name(checked_text(name))
+    if revision is not None:
+        check_revision(revision)
+    is_told = endpoint is not None or token is not None
+    hub, may_not = choose_hub(endpoint, token) if is_told else None, is_offline(offline)
+    if not isinstance(force, bool):
+        raise ValueError(f"force: must be True or False, not {force!r:.80}")  # noqa: TRY004
+    if name == "tiny":
+        return Got(_shipped(directory), is_new=False)
+    from gpt2hw.order import order_of  # it knows how to download, and takes its time
+
+    order = order_of(name, directory, revision, force=force, weights=weights)
+    found = None if force else _found(name, revision, order)
+    if found:
+        return Got(found, is_new=False)
+    if may_not:
+        raise _not_here(name, revision, order)
+    from gpt2hw.asking import Asker
+    from gpt2hw.fetching import fetch_model
+    from gpt2hw.patience import usual
+    from gpt2hw.progress import shown
+
+    with Asker(hub or choose_hub(), usual()) as asker, shown() as watch:
+        fetch_model(order, asker, watch)
+    return Got(order.folder, is_new=True)
+
+
+def _shipped(directory: object) -> Path:
+    if directory is None:
+        return SHIPPED / "tiny"
+    raise ValueError(
+        f"directory: tiny comes with the package; its files are in {SHIPPED / 'tiny'}"
+    )
+
+
+# --- what is here ---
+
+
+def _found(name: str, revision: str | None, order: "Order") -> Path | None:
+    """The folder that needs no download, None if there is none."""
+    if not order.is_own:
+        return order.folder if _was_downloaded(order) else None
+    whole = first_whole(name, revision)
+    if whole or order.weights:
+        return whole
+    merges = order.folder / "merges.txt"
+    return order.folder if read_record(merges) else None
+
+
+def _was_downloaded(order: "Order") -> bool:
+    """Whether a folder holds this very model, by the record of its weights."""
+    if not is_whole(order.folder):
         return False
-    if name[:1] in {".", "/", "~"} or "\\" in name or name.count("/") > 1:
-        return True
-    climbs = ".." in name.split("/")  # Windows takes "a/.." for a folder that is there
-    return not climbs and os.path.isdir(name)  # noqa: PTH112 -- never raises
+    record = read_record(weights_file(order.folder))
+    of = (order.repository, order.revision)
+    return record is not None and (record.repository, record.revision) == of
 
 
-def _expanded(path: str) -> Path:
-    """The path with `~` spelt out; where no such user is known, as it stands."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111 -- Path.expanduser raises
+def _not_here(name: str, revision: str | None, order: "Order") -> CheckpointError:
+    looked = listed(name, revision) if order.is_own else str(order.folder)
+    return CheckpointError(
+        f"the model {name!r} is not on this machine, and offline is set"
+        " (HF_HUB_OFFLINE, or offline=True), so it is not downloaded; looked in"
+        f"\n  {looked}\nPut its config.json and model.safetensors into one of these"
+        " folders, or go online"
+    )
 
 
 def _folder(path: Path) -> Path:
-    if os.path.isdir(path):  # noqa: PTH112
+    if os.path.isdir(path):  # noqa: PTH112 -- never raises
         return path
     what = "a file, not a folder" if os.path.exists(path) else "not there"  # noqa: PTH110
     raise CheckpointError(
         f"{path} is {what}: a model is a folder with config.json and model.safetensors"
     )
-
-
-def _first_that_is_there(name: str) -> Path:
-    looked = list(_places(name))
-    for file in WEIGHTS:  # the best kind first, wherever it lies
-        for folder in looked:
-            if os.path.isfile(folder / file):  # noqa: PTH113 -- never raises
-                return folder
-    places = "\n  ".join(str(folder) for folder in looked)
-    raise CheckpointError(
-        f"the model {name!r} is not on this machine; looked in\n  {places}\n"
-        "Put its config.json and model.safetensors into one of these folders, or "
-        "name the folder that holds them."
-    )
-
-
-def _places(name: str) -> Iterator[Path]:
-    yield _absolute(Path("models", *name.split("/")))
-    yield package_cache() / name.replace("/", "--")
-    owner_and_name = name if "/" in name else f"openai-community/{name}"
-    names = [owner_and_name] + ([name] if "/" not in name else [])
-    if name == "distilgpt2":
-        names = ["distilbert/distilgpt2", name]
-    for hub_name in names:
-        repository = hub_cache() / f"models--{hub_name.replace('/', '--')}"
-        yield from _snapshots(repository)
-
-
-def _absolute(path: Path) -> Path:
-    """The path from the root on; as it stands where the working directory is gone."""
-    try:
-        return path.absolute()
-    except OSError:
-        return path
-
-
-def package_cache() -> Path:
-    """The package's own cache: GPT2HW_CACHE, or the system's folder for caches."""
-    named = os.environ.get("GPT2HW_CACHE")
-    if named:
-        return _absolute(_expanded(named))
-    return platformdirs.user_cache_path("gpt2hw", appauthor=False)
-
-
-def hub_cache() -> Path:
-    """The cache of Hugging Face's hub, where its own client would look.
-
-    Source: huggingface_hub, `constants.py`.
-    """
-    for variable, below in _HUB_VARIABLES:
-        named = os.environ.get(variable)
-        if named:
-            return _expanded(os.path.expandvars(named)).joinpath(*below)
-    return _expanded("~/.cache/huggingface/hub")
-
-
-_HUB_VARIABLES = (
-    ("HF_HUB_CACHE", ()),
-    ("HUGGINGFACE_HUB_CACHE", ()),
-    ("HF_HOME", ("hub",)),
-    ("XDG_CACHE_HOME", ("huggingface", "hub")),
-)
-
-
-def _snapshots(repository: Path) -> Iterator[Path]:
-    """The folder of the commit that `main` names; the repository itself if none."""
-    try:
-        raw = read_plain(repository / "refs" / "main", MAX_REFERENCE_BYTES)
-        commit = raw.decode("ascii").strip()
-    except (OSError, ValueError):
-        commit = ""
-    is_commit = re.fullmatch(r"[0-9a-f]{40}", commit)
-    yield repository / "snapshots" / commit if is_commit else repository

@@ -15,7 +15,7 @@ from gpt2hw.config import GPT2Config
 from gpt2hw.doors import SEED_RULE, checked, no_type_check
 from gpt2hw.errors import ContextError
 from gpt2hw.folder import read_config
-from gpt2hw.hub import find
+from gpt2hw.hub import find_or_download
 from gpt2hw.initialization import initial_weights
 from gpt2hw.kv_cache import KVCache, cached_forward
 from gpt2hw.layout import (
@@ -49,13 +49,15 @@ class GPT2(Transformer):
     ) -> "GPT2":
         """Loads a model by its name or from its folder, onto a torch device.
 
-        Raises CheckpointError where the model is not on this machine, its config asks
-        for what the engine does not compute, or a tensor is missing, surplus or of
-        the wrong shape; SafetensorsError where its file is broken; ValueError where
-        the device cannot be used. Warns where mps computes other logits than the CPU.
+        One that is not on this machine is downloaded (see `hub.download`). Raises
+        DownloadError where that fails; CheckpointError where it is not here and
+        offline is set, its config asks for what the engine does not compute, or a
+        tensor is missing, surplus or of the wrong shape; SafetensorsError where its
+        file is broken; ValueError where the device cannot be used. Warns where mps
+        computes other logits than the CPU.
         """
         target = _usable_device(device)
-        folder = find(name_or_path)
+        folder = find_or_download(name_or_path)
         config = read_config(folder)
 
         def load(on: torch.device) -> GPT2:

@@ -12,7 +12,8 @@ from pathlib import Path
 from gpt2hw.config import PUBLISHED
 from gpt2hw.errors import CheckpointError, TokenizerError
 from gpt2hw.folder import read_settings
-from gpt2hw.hub import SHIPPED, find, is_path
+from gpt2hw.hub import find_or_download_tokenizer
+from gpt2hw.places import SHIPPED, is_path, short_name
 from gpt2hw.vocabulary import Pair, derive_vocabulary
 
 GPT2_MERGES = SHIPPED / "gpt2" / "merges.txt"
@@ -22,16 +23,16 @@ GPT2_N_VOCAB = PUBLISHED["gpt2"].n_vocab
 def find_files(name_or_folder: str | os.PathLike[str]) -> tuple[Path, Path | None]:
     """The merges.txt and, where there is one, the vocab.json of a model.
 
-    A folder without merges.txt is taken to use GPT-2's if its config.json says that it
-    knows as many tokens, with a warning; else it is a TokenizerError. A model that is
-    not here is a CheckpointError.
+    Those of a model that is not here are downloaded, without its weights. A folder
+    without merges.txt is taken to use GPT-2's if its config.json says that it knows as
+    many tokens, with a warning; else it is a TokenizerError.
 
     >>> find_files("gpt2-xl")[1] is None
     True
     """
-    if not is_path(name_or_folder) and _bare(name_or_folder) in PUBLISHED:
+    if not is_path(name_or_folder) and short_name(str(name_or_folder)) in PUBLISHED:
         return GPT2_MERGES, None
-    folder = find(name_or_folder)
+    folder = find_or_download_tokenizer(name_or_folder)
     merges, vocab = folder / "merges.txt", folder / "vocab.json"
     # A link to nothing is there too: its reader refuses it, and ids stay right.
     vocab_if_there = vocab if os.path.lexists(vocab) else None
@@ -49,13 +50,6 @@ def find_files(name_or_folder: str | os.PathLike[str]) -> tuple[Path, Path | Non
         stacklevel=3,
     )
     return GPT2_MERGES, vocab_if_there
-
-
-def _bare(name: str | os.PathLike[str]) -> str:
-    """The name without GPT-2's owner on the hub, where one stands before it."""
-    owners = ("openai-community/", "distilbert/")
-    text = str(name)
-    return next((text.removeprefix(o) for o in owners if text.startswith(o)), text)
 
 
 def _n_vocab(folder: Path) -> object:

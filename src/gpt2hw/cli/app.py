@@ -9,6 +9,8 @@ import typer
 
 import gpt2hw
 from gpt2hw.cli import console
+from gpt2hw.cli.download_command import download
+from gpt2hw.cli.evaluate_command import evaluate
 from gpt2hw.cli.help import Command, Group
 from gpt2hw.cli.inspect_command import inspect
 from gpt2hw.cli.tokenize_command import tokenize
@@ -49,5 +51,7 @@ for _name, _command in (
     ("tokenize", tokenize),
     ("inspect", inspect),
     ("trace", trace),
+    ("download", download),
+    ("evaluate", evaluate),
 ):
     app.command(_name, cls=Command)(_command)

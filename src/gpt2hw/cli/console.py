@@ -80,7 +80,7 @@ def decoded(word: str, what: str) -> str:
     try:
         word.encode("utf-8")
     except UnicodeEncodeError as error:
-        return _utf8(_bytes_of(word, what, error.start), what)
+        return utf8(_bytes_of(word, what, error.start), what)
     return word
 
 
@@ -105,10 +105,11 @@ def read_input() -> str:
     if sys.stdin.isatty():
         keys = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
         say(f"gpt2hw: reading the text from this terminal; end it with {keys}")
-    return _utf8(sys.stdin.buffer.read(), "standard input")
+    return utf8(sys.stdin.buffer.read(), "standard input")
 
 
-def _utf8(raw: bytes, what: str) -> str:
+def utf8(raw: bytes, what: str) -> str:
+    """The text in UTF-8 bytes; a GPT2HWError says where in `what` they are none."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:

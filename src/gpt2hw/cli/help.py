@@ -25,9 +25,7 @@ class Command(TyperCommand):
         ctx.allow_extra_args = True
         left = super().parse_args(ctx, args)
         if left:
-            metavars = [p.metavar or "" for p in self.params]
-            is_text = any(metavar.endswith("|-") for metavar in metavars)
-            raise too_many(1 + len(left), is_text)
+            raise too_many(1 + len(left), self.params[0].metavar or "")
         return left
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

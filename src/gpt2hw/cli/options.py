@@ -95,10 +95,10 @@ def load(
 ) -> tuple["GPT2", "Tokenizer"]:
     """The model and its tokenizer; what fails quickly does so before torch is there."""
     from gpt2hw.folder import read_config
-    from gpt2hw.hub import find
+    from gpt2hw.hub import find_or_download
     from gpt2hw.tokenizer import Tokenizer
 
-    folder = find(model)
+    folder = find_or_download(model)
     if threads is None:
         threads = usual_threads(read_config(folder))
     tokenizer = Tokenizer.from_pretrained(model)

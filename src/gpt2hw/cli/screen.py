@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -28,15 +28,17 @@ class _Console(Console):
         raise  # it is called while the error is handled
 
 
-def rich_console() -> Console:
-    """Standard output as rich sees it; NO_COLOR, TERM and COLUMNS are heeded.
+def rich_console(stream: TextIO | None = None) -> Console:
+    """A stream (None: standard output) to rich; NO_COLOR, TERM and COLUMNS are heeded.
 
     COLUMNS and LINES that are no size are not: rich takes 0 for one, and fails at "²".
     """
     sizes = {name: os.environ.get(name, "") for name in ("COLUMNS", "LINES")}
     bad = {name for name, n in sizes.items() if not re.fullmatch("0*[1-9][0-9]{,5}", n)}
     heeded = {name: value for name, value in os.environ.items() if name not in bad}
-    console = _Console(highlight=False, markup=False, emoji=False, _environ=heeded)
+    console = _Console(
+        file=stream, highlight=False, markup=False, emoji=False, _environ=heeded
+    )
     is_wide = not console.is_terminal
     console.width = UNWRAPPED if is_wide else max(console.width, NARROWEST)
     return console

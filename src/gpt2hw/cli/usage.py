@@ -127,7 +127,8 @@ def _no_option(option: str, command: Any, program: Any, words: Sequence[str]) ->
         others = [name for c in program.commands.values() for name in _options(c)]
         is_there = option in others
         return message + "; options stand after the command" * is_there
-    takes_text = any((p.metavar or "").endswith("|-") for p in command.params)
+    metavars = [p.metavar or "" for p in command.params]
+    takes_text = any(m.endswith("|-") and m != "FILE|-" for m in metavars)
     has_text = not words[1].startswith("-")  # right after the command's name
     return message + f"; {TEXT_IN_DASHES}" * (takes_text and not has_text)
 
@@ -154,15 +155,19 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def too_many(n: int, is_text: bool) -> WrongUse:
-    """The error of several arguments where one is taken.
+def too_many(n: int, metavar: str) -> WrongUse:
+    """The error of several arguments where one is taken, the one called `metavar`.
 
-    >>> print(too_many(2, is_text=True))
+    >>> print(too_many(2, "TEXT|-"))
     one text is expected, but there are two: put quotes around it
+    >>> print(too_many(2, "FILE|-"))
+    one file is expected, but there are two
     """
     found = {2: "two", 3: "three", 4: "four"}.get(n, f"{n}")
-    if is_text:
-        return WrongUse(
-            f"one text is expected, but there are {found}: put quotes around it"
-        )
-    return WrongUse(f"one model is expected, but there are {found}")
+    if not metavar.endswith("|-"):
+        return WrongUse(f"one model is expected, but there are {found}")
+    if metavar.startswith("FILE"):
+        return WrongUse(f"one file is expected, but there are {found}")
+    return WrongUse(
+        f"one text is expected, but there are {found}: put quotes around it"
+    )

@@ -15,6 +15,7 @@ from gpt2hw.figures.charts import bar_chart, bar_charts, line_plot
 from gpt2hw.figures.colours import AXIS_COLOURS, FIGURE_COLOURS
 from gpt2hw.figures.grids import cell_grids, mask_grid
 from gpt2hw.figures.matrices import heat_map, heat_maps
+from gpt2hw.figures.sliders import slide
 from gpt2hw.figures.streams import residual_stream
 from gpt2hw.figures.strips import byte_strip, ledger, token_strip
 from gpt2hw.figures.svg import Figure
@@ -38,6 +39,7 @@ __all__ = [
     "residual_stream",
     "running",
     "shape_flow",
+    "slide",
     "token_labels",
     "token_strip",
 ]

@@ -17,7 +17,7 @@ FONT = 15
 MONO = "var(--figure-mono, monospace)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A picture as inline SVG, with words for those who do not see it.
 
@@ -35,6 +35,10 @@ class Figure:
         )
         opening = '<figure class="drawn" data-search-exclude="">'
         return f"{opening}{self.svg}{below}</figure>"
+
+    def __repr__(self) -> str:
+        """What a terminal shows of it: the words."""
+        return f"Figure({self.alt!r})"
 
     def _repr_html_(self) -> str:
         return str(self)

@@ -1,0 +1,25 @@
+// What a keyboard needs and the theme leaves out: a block that scrolls sideways can be
+// reached with Tab, and so can the button that opens the contents.
+(() => {
+  const areas = ".md-typeset :is(pre > code, pre, .md-typeset__scrollwrap, .figure-scroll, div.arithmatex)";
+  const mark = () => {
+    for (const area of document.querySelectorAll(areas)) {
+      if (area.scrollWidth > area.clientWidth) area.tabIndex = 0;
+      else if (area.tabIndex === 0) area.removeAttribute("tabindex");
+    }
+  };
+  for (const label of document.querySelectorAll(".md-header__button[for^=__]")) {
+    if (label.getAttribute("for").startsWith("__palette")) continue; // a radio button is there
+    label.tabIndex = 0;
+    label.role = "button";
+    label.ariaLabel = label.getAttribute("for") === "__drawer" ? "Contents" : "Search";
+    label.addEventListener("keydown", (event) => {
+      if (event.key !== " ") return; // the theme itself listens to Enter
+      event.preventDefault();
+      label.click();
+    });
+  }
+  addEventListener("load", mark);
+  addEventListener("resize", mark);
+  document.fonts?.ready.then(mark);
+})();

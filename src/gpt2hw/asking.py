@@ -1,0 +1,194 @@
+"""One question to the hub, and its answer, wherever the hub leads for it.
+
+Redirects are followed here, by hand, so that each hop gets its own headers: the token
+goes to the endpoint alone, and a range is asked for only where it is known what of.
+`requests` is imported when a question is asked, so that offline nothing waits for it.
+
+Source: RFC 9110, sections 15.4 (redirects), 14 (ranges) and 13.1.5 (If-Range).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urljoin
+
+import gpt2hw
+from gpt2hw.access import Access, origin
+from gpt2hw.body import Pace
+from gpt2hw.errors import DownloadError
+from gpt2hw.failures import host_of, no_address, not_trusted, reason_of
+from gpt2hw.patience import Patience
+from gpt2hw.refusals import TryAgain
+from gpt2hw.statement import Statement, stated
+
+if TYPE_CHECKING:
+    import requests
+
+MAX_REDIRECTS = 10
+REDIRECTS = (301, 302, 303, 307, 308)
+PIECE = 2**18  # the most bytes taken at once; as many as are there are enough
+
+# What more to ask at an address, after what the hub has said so far.
+Extra = Callable[[str, Statement], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The last answer, what the hub's own answers said, and whence it came."""
+
+    response: "requests.Response"
+    statement: Statement
+    url: str
+    patience: Patience
+
+    @property
+    def status(self) -> int:
+        """Its status."""
+        return self.response.status_code
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, by names in any case."""
+        return self.response.headers
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body as it comes; TryAgain where it breaks off, or hardly comes."""
+        import urllib3
+
+        raw, pace = self.response.raw, Pace(self.patience)
+        try:
+            while piece := raw.read1(PIECE, decode_content=False):
+                yield piece
+                pace.count(len(piece))
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise TryAgain(f"the connection broke off ({reason_of(error)})") from None
+
+    def close(self) -> None:
+        """Hangs up, whatever is left of the body."""
+        self.response.close()
+
+
+class _Login:
+    """Puts the token into requests for the endpoint, and nothing into any other.
+
+    That an object is there at all keeps `requests` from taking a login of ~/.netrc.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __call__(self, request: Any) -> Any:
+        request.headers.pop("Authorization", None)
+        if self._access.token and self._access.may_see_token(request.url):
+            request.headers["Authorization"] = f"Bearer {self._access.token}"
+        return request
+
+
+class Asker:
+    """Keeps the connections to the hub; to be used in a `with`."""
+
+    def __init__(self, access: Access, patience: Patience) -> None:
+        import requests
+
+        self.access, self.patience = access, patience
+        self._session = requests.Session()
+        self._session.headers.update(
+            {
+                "User-Agent": f"gpt2hw/{gpt2hw.__version__}",
+                "Accept-Encoding": "identity",  # the bytes themselves, for their hash
+            }
+        )
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes the connections."""
+        self._session.close()
+
+    def ask(self, url: str, extra: Extra | None = None, method: str = "GET") -> Answer:
+        """Asks for a file; the answer is to be closed.
+
+        HEAD asks what the hub has to say of it, and is not led on to another host.
+        Raises TryAgain and DownloadError where there is none. Any status that is no
+        redirect is an answer.
+        """
+        known = Statement()
+        for _ in range(MAX_REDIRECTS + 1):
+            response = self._request(method, url, extra(url, known) if extra else {})
+            if self.access.may_see_token(url):
+                known = known.completed_by(stated(response.headers))
+            if response.status_code not in REDIRECTS:
+                return Answer(response, known, url, self.patience)
+            response.close()
+            there = next_url(url, response.headers.get("Location"))
+            if method == "HEAD" and not self.access.may_see_token(there):
+                return Answer(response, known, url, self.patience)
+            url = there
+        raise TryAgain(
+            f"there are more than {MAX_REDIRECTS} redirects, one after another"
+        )
+
+    def _request(
+        self, method: str, url: str, headers: Mapping[str, str]
+    ) -> "requests.Response":
+        import requests
+        import urllib3
+
+        times = (self.patience.connect, self.patience.stalled)
+        try:
+            return self._session.request(
+                method,
+                url,
+                headers=dict(headers),
+                auth=_Login(self.access),
+                stream=True,
+                allow_redirects=False,
+                timeout=times,
+            )
+        except requests.exceptions.SSLError as error:
+            raise not_trusted(url, error) from None
+        except (
+            requests.exceptions.InvalidURL,
+            requests.exceptions.MissingSchema,
+            requests.exceptions.InvalidSchema,
+        ):
+            raise DownloadError(
+                f"{host_of(url)} cannot be asked: check the endpoint, and HTTPS_PROXY"
+                " and HTTP_PROXY if they are set"
+            ) from None
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            raise TryAgain(f"{host_of(url)}: {reason_of(error)}") from None
+        except ValueError:  # requests looks at the next address, followed or not
+            raise no_address(url) from None
+
+
+def next_url(url: str, location: str | None) -> str:
+    """Where a redirect leads; its query is kept, as it may hold a signature.
+
+    >>> next_url("https://hub/a/b", "/c?d=%2F")
+    'https://hub/c?d=%2F'
+    >>> next_url("https://hub/a", "http://hub/a")
+    Traceback (most recent call last):
+    gpt2hw.errors.DownloadError: hub redirects from https to http, ...
+    """
+    if not location:
+        raise TryAgain(f"{host_of(url)} redirects, and does not say where to")
+    try:
+        there = urljoin(url, location)
+        scheme = origin(there)[0]
+    except ValueError:
+        raise no_address(url) from None
+    if url.startswith("https:") and scheme == "http":
+        raise DownloadError(
+            f"{host_of(url)} redirects from https to http, where anybody on the way"
+            " could change the file: this is not followed; try another endpoint"
+        )
+    return there

@@ -1,0 +1,137 @@
+"""Where a download may write, and what stands there before it."""
+
+import os
+import shutil
+import stat
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from downloads import NAME, WEIGHTS, drafts, files_in, machine, repository
+from gpt2hw import CheckpointError, DownloadError, download
+
+FILES = repository()
+OTHER = repository(seed=1)
+FOLDER = Path("mine")
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files and links")
+
+
+@pytest.fixture(autouse=True)
+def hub(monkeypatch, tmp_path):
+    with machine(monkeypatch, tmp_path) as hub:
+        hub.put(NAME, FILES)
+        yield hub
+
+
+def put(folder: Path, files) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["a b", "é/深/ß", "x" * 100, "~/there", "a/../b", "."])
+def test_any_folder_can_be_named(hub, name):
+    folder = download(NAME, name)
+    assert files_in(Path(name).expanduser()) == FILES
+    assert files_in(folder) == FILES
+
+
+@pytest.mark.parametrize("directory", ["", "a\0b", 5, b"x", [], True])
+def test_what_is_no_folder_is_named(hub, directory):
+    with pytest.raises(ValueError, match=r"^directory"):
+        download(NAME, directory)
+    assert not hub.log
+
+
+def test_somebody_elses_whole_model_is_replaced_by_force_alone(hub):
+    put(FOLDER, OTHER)
+    with pytest.raises(CheckpointError, match="force"):
+        download(NAME, FOLDER)
+    assert files_in(FOLDER) == OTHER
+    assert files_in(download(NAME, FOLDER, force=True)) == FILES
+
+
+def test_the_same_model_put_there_by_hand_is_kept(hub):
+    put(FOLDER, FILES)
+    assert files_in(download(NAME, FOLDER)) == FILES
+    assert hub.sent(host="cdn") == 0
+
+
+def test_other_files_in_the_folder_stay_as_they_are(hub):
+    put(FOLDER, {"notes.txt": b"mine", "model.safetensors.bak": b"old"})
+    found = files_in(download(NAME, FOLDER))
+    assert found == FILES | {"notes.txt": b"mine", "model.safetensors.bak": b"old"}
+
+
+@posix
+def test_what_a_link_leads_to_is_not_written_through_it(hub, tmp_path):
+    blob = tmp_path / "blob"
+    blob.write_bytes(FILES[WEIGHTS][:1000])
+    FOLDER.mkdir()
+    (FOLDER / WEIGHTS).symlink_to(blob)
+    assert files_in(download(NAME, FOLDER)) == FILES
+    assert blob.read_bytes() == FILES[WEIGHTS][:1000]
+    assert not (FOLDER / WEIGHTS).is_symlink()
+
+
+@posix
+def test_files_get_the_permissions_that_the_umask_leaves(hub):
+    before = os.umask(0o027)
+    try:
+        download(NAME, FOLDER)
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE((FOLDER / name).stat().st_mode) for name in FILES}
+    assert modes == {0o640}
+
+
+@pytest.mark.parametrize("what", [".gpt2hw", ".gpt2hw/lock", WEIGHTS, "config.json"])
+def test_a_thing_of_another_kind_in_the_way_is_named(hub, what):
+    (FOLDER / what).parent.mkdir(parents=True, exist_ok=True)
+    if what == ".gpt2hw":
+        (FOLDER / what).write_text("a file", encoding="utf-8")
+    else:
+        (FOLDER / what).mkdir()
+    with pytest.raises(DownloadError, match="mine"):
+        download(NAME, FOLDER)
+    assert (FOLDER / what).exists()
+
+
+@posix
+def test_a_pipe_in_the_way_keeps_nobody_waiting(hub):
+    FOLDER.mkdir()
+    os.mkfifo(FOLDER / WEIGHTS)
+    with pytest.raises(DownloadError, match="pipe"):
+        download(NAME, FOLDER)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"size": -1}', b"\xff" * 99])
+def test_a_damaged_record_is_passed_over(hub, damage):
+    download(NAME, FOLDER)
+    for record in (FOLDER / ".gpt2hw").glob("*.json"):
+        record.write_bytes(damage)
+    assert files_in(download(NAME, FOLDER)) == FILES
+
+
+def test_the_working_directory_may_be_gone(hub, tmp_path):
+    if sys.platform == "win32":
+        pytest.skip("Windows keeps a folder that is in use")
+    shutil.rmtree(tmp_path / "work")
+    assert files_in(download(NAME)) == FILES
+    with pytest.raises((DownloadError, CheckpointError)):
+        download(NAME, FOLDER)
+    os.chdir(tmp_path)
+
+
+def test_threads_at_once_end_with_one_transfer(hub):
+    threads = [threading.Thread(target=download, args=(NAME, FOLDER)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert files_in(FOLDER) == FILES
+    assert hub.sent(host="cdn") == len(FILES[WEIGHTS])
+    assert not drafts(FOLDER)
