@@ -11,6 +11,8 @@ from collections.abc import Generator
 # One thread, before torch is there: on small tensors, threads that wait for one another
 # cost more than they save, and on a busy machine ten times as much.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# No test asks the network for a model by accident; those of downloading clear it.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import pytest
 from hypothesis import settings

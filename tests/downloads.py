@@ -87,14 +87,14 @@ def machine(
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.chdir(root / "work")
-        monkeypatch.setattr("gpt2hw.patience.PATIENCE", impatient())
+        monkeypatch.setattr("gpt2hw.hub.patience.PATIENCE", impatient())
         yield hub
     assert hub.errors == []
 
 
 def impatient() -> Any:
     """Tries as many as ever, with waits of a blink."""
-    from gpt2hw.patience import Patience
+    from gpt2hw.hub.patience import Patience
 
     return Patience(**WAITS)
 
@@ -169,7 +169,7 @@ def left_at(hub: Hub, part: float) -> Path:
 
 COMMAND = f"""
 import sys
-import gpt2hw.patience as patience
+import gpt2hw.hub.patience as patience
 patience.PATIENCE = patience.Patience(**{WAITS})
 from gpt2hw.cli import main
 sys.exit(main(sys.argv[1:]))

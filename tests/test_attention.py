@@ -109,7 +109,7 @@ def test_no_weight_lies_on_the_future(qkv):
 
 
 def test_the_mask_lies_on_the_device_where_the_scores_lie():
-    """torch's device "meta" is there on every machine; it has shapes, and no numbers."""
+    """torch's device "meta" is on every machine; it has shapes, and no numbers."""
     meta = torch.device("meta")
     assert causal_mask(2, 3, meta).device == meta
     assert attention_weights(torch.zeros(2, 3, device=meta)).device == meta

@@ -19,7 +19,7 @@ from downloads import (
 )
 from gpt2hw import GPT2, CheckpointError, DownloadError, download
 from gpt2hw.hub import SHIPPED
-from gpt2hw.pinned import PINNED
+from gpt2hw.hub.pinned import PINNED
 from hub_server import COMMIT
 
 FILES = repository()

@@ -123,7 +123,7 @@ def test_what_passes_is_waited_out(hub, case):
 )
 def test_who_falls_silent_or_hardly_speaks_is_left(hub, monkeypatch, change, most):
     patience = replace(impatient(), stalled=0.4)
-    monkeypatch.setattr("gpt2hw.patience.PATIENCE", patience)
+    monkeypatch.setattr("gpt2hw.hub.patience.PATIENCE", patience)
     hub.fault(change, **CDN)
     assert files_in(fetch()) == FILES
     assert hub.requests(host="cdn")[0].sent <= most

@@ -23,7 +23,7 @@ from downloads import COMMAND, WEIGHTS, drafts, files_in, finish, machine, run, 
 from gpt2hw import GPT2, GPT2Config, Tokenizer, download, generate
 from gpt2hw.header import read_header
 from gpt2hw.hub import SHIPPED
-from gpt2hw.pinned import PINNED, Pinned
+from gpt2hw.hub.pinned import PINNED, Pinned
 from gpt2hw.properties.closeness import agree
 from hub_faults import paused
 from hub_messages import Pause
@@ -36,7 +36,7 @@ N_BYTES = 548_105_171
 HEADER_BYTES = 14_283
 PROMPT = "Hello, I'm a language model,"
 PREFACE = """
-from gpt2hw.pinned import PINNED, Pinned
+from gpt2hw.hub.pinned import PINNED, Pinned
 PINNED[{repository!r}] = Pinned({commit!r}, {files!r})
 """
 

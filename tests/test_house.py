@@ -19,9 +19,7 @@ SOURCE = ROOT / "src" / "gpt2hw"
 LIGHT_ROOMS = (
     *("errors", "doors", "config", "layout", "files", "strict_json", "folder"),
     *("wrong_files", "tensor_info", "header", "shards"),
-    *("places", "records", "presence", "access", "pinned", "patience", "refusals"),
-    *("failures", "statement", "draft", "body", "asking", "source", "progress"),
-    *("transfer", "file_kinds", "order", "folder_lock", "fetching", "hub"),
+    "hub",
     *("vocabulary", "bpe", "splitting", "stream_decoder", "tokenizer_files"),
     *("tokenizer", "stop_strings", "request", "inspection"),
 )

@@ -12,7 +12,7 @@ import pytest
 from gpt2hw import GPT2, CheckpointError, Tokenizer, download
 from gpt2hw.config import PUBLISHED
 from gpt2hw.hub import find
-from gpt2hw.places import SHIPPED, hub_cache, is_path, package_cache
+from gpt2hw.hub.places import SHIPPED, hub_cache, is_path, package_cache
 
 COMMIT = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
 HUB_VARIABLES = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME")

@@ -21,14 +21,14 @@ import hub_faults as faults
 from downloads import NAME, WEIGHTS, machine, weights
 from downloads import repository as published
 from gpt2hw import CheckpointError, DownloadError, Tokenizer, download
-from gpt2hw.access import Access, choose_hub, is_offline
-from gpt2hw.asking import next_url
-from gpt2hw.body import Pace, Part, gathered, part_of
-from gpt2hw.draft import Desk, Draft
-from gpt2hw.file_kinds import judge_of, stands_alone
-from gpt2hw.folder_lock import locked
-from gpt2hw.patience import Patience, Tries, retry_after, step_of, usual
-from gpt2hw.places import (
+from gpt2hw.hub.access import Access, choose_hub, is_offline
+from gpt2hw.hub.asking import next_url
+from gpt2hw.hub.body import Pace, Part, gathered, part_of
+from gpt2hw.hub.draft import Desk, Draft
+from gpt2hw.hub.file_kinds import judge_of, stands_alone
+from gpt2hw.hub.folder_lock import locked
+from gpt2hw.hub.patience import Patience, Tries, retry_after, step_of, usual
+from gpt2hw.hub.places import (
     SHIPPED,
     check_name,
     check_revision,
@@ -36,11 +36,17 @@ from gpt2hw.places import (
     repository,
     short_name,
 )
-from gpt2hw.presence import is_whole
-from gpt2hw.progress import Bar, Lines, printable, shown
-from gpt2hw.records import Record, read_record, record_path, write_record
-from gpt2hw.refusals import NotThereError, TryAgain, not_written, refusal
-from gpt2hw.statement import Statement, blob_sha1, content_range, stated, strong_etag
+from gpt2hw.hub.presence import is_whole
+from gpt2hw.hub.progress import Bar, Lines, printable, shown
+from gpt2hw.hub.records import Record, read_record, record_path, write_record
+from gpt2hw.hub.refusals import NotThereError, TryAgain, not_written, refusal
+from gpt2hw.hub.statement import (
+    Statement,
+    blob_sha1,
+    content_range,
+    stated,
+    strong_etag,
+)
 
 SHA256, SHA1 = "a" * 64, "b" * 40
 
@@ -581,7 +587,7 @@ def test_a_text_without_end_is_not_taken(monkeypatch, tmp_path):
     with machine(monkeypatch, tmp_path) as hub:
         hub.put(NAME, published(5000) | {"merges.txt": bytes(3_000_000)})
         hub.fault(faults.length(None), file="merges.txt", times=None)
-        monkeypatch.setattr("gpt2hw.file_kinds.MAX_TEXT_BYTES", 1_000_000)
+        monkeypatch.setattr("gpt2hw.hub.file_kinds.MAX_TEXT_BYTES", 1_000_000)
         with pytest.raises(DownloadError, match="more than 1,000,000 bytes"):
             download(NAME)
         assert hub.sent(file="merges.txt") < 3_000_000 + 1000

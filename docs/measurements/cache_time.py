@@ -1,4 +1,4 @@
-"""Time per token with and without the KV cache: `python docs/measurements/cache_time.py`.
+"""Time per token with and without a cache: `python docs/measurements/cache_time.py`.
 
 Writes cache_time.json beside itself, which step 8 draws. The model has GPT-2 124M's
 shape and random weights, since time does not depend on the values. At each position the
@@ -9,7 +9,6 @@ import json
 import platform
 import statistics
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,10 +20,10 @@ POSITIONS = (16, 64, 128, 256, 384, 512, 640, 768, 896, 1023)
 ROUNDS = 5
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """How long a call takes."""
+def seconds(model: GPT2, *arguments: object) -> float:
+    """How long a call of the model takes."""
     start = time.perf_counter()
-    work()
+    model(*arguments)
     return time.perf_counter() - start
 
 
@@ -36,8 +35,8 @@ def at_position(model: GPT2, n_past: int) -> tuple[float, float]:
     with_cache, without = [], []
     for _ in range(ROUNDS):
         used = cache.copy()
-        with_cache.append(seconds(lambda: model(ids[-1:], used)))
-        without.append(seconds(lambda: model(ids)))
+        with_cache.append(seconds(model, ids[-1:], used))
+        without.append(seconds(model, ids))
     return statistics.median(with_cache), statistics.median(without)
 
 

@@ -13,7 +13,7 @@ from gpt2hw.config import PUBLISHED
 from gpt2hw.errors import CheckpointError, TokenizerError
 from gpt2hw.folder import read_settings
 from gpt2hw.hub import find_or_download_tokenizer
-from gpt2hw.places import SHIPPED, is_path, short_name
+from gpt2hw.hub.places import SHIPPED, is_path, short_name
 from gpt2hw.vocabulary import Pair, derive_vocabulary
 
 GPT2_MERGES = SHIPPED / "gpt2" / "merges.txt"

@@ -1,6 +1,13 @@
-"""The labs as they are stored, and a run of one in a kernel of its own."""
+"""The labs as they are stored, and a run of one in a kernel of its own.
+
+    python tests/labs/labs.py < docs/notebooks/step4a_attention.ipynb
+
+runs a notebook top to bottom and prints it with its outputs.
+"""
 
 import os
+import subprocess
+import sys
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -32,18 +39,40 @@ def printed(cell: NotebookNode) -> str:
 
 
 def run(notebook: NotebookNode) -> NotebookNode:
-    """Top to bottom in a fresh kernel, in an empty folder, as when downloaded alone."""
+    """With outputs, run as when downloaded alone; RuntimeError where a cell fails.
+
+    In a process of its own: the client leaves sockets and loops behind.
+    """
     alone = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    alone |= {"GPT2HW_STILL": "1", "OMP_NUM_THREADS": "1"}
-    with tempfile.TemporaryDirectory() as folder:
-        place = {"metadata": {"path": folder}}
-        client = NotebookClient(notebook, timeout=LONGEST_CELL, resources=place)
-        client.execute(env=alone)
-    return notebook
+    alone |= {"GPT2HW_STILL": "1", "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        [sys.executable, __file__],
+        input=nbformat.writes(notebook),
+        env=alone,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return nbformat.reads(done.stdout, as_version=nbformat.NO_CONVERT)
 
 
 @cache
 def runs() -> dict[Path, Future[NotebookNode]]:
-    """A run of each lab, two at a time; they begin with the first that is asked for."""
+    """A run of each lab, two at a time; they begin when the first is asked for."""
     pool = ThreadPoolExecutor(2)
     return {lab: pool.submit(run, stored(lab)) for lab in LABS}
+
+
+def main() -> None:
+    """Standard input to standard output, in an empty folder."""
+    notebook = nbformat.reads(sys.stdin.read(), as_version=nbformat.NO_CONVERT)
+    with tempfile.TemporaryDirectory() as folder:
+        place = {"metadata": {"path": folder}}
+        NotebookClient(notebook, timeout=LONGEST_CELL, resources=place).execute()
+    print(nbformat.writes(notebook))
+
+
+if __name__ == "__main__":
+    main()

@@ -23,7 +23,7 @@ from gpt2hw import CheckpointError, GPT2HWError
 from gpt2hw.cli.text import one_line
 from gpt2hw.config import PUBLISHED
 from gpt2hw.hub import download, find
-from gpt2hw.places import is_path
+from gpt2hw.hub.places import is_path
 
 OK, WRONG, REPORTED = "OK", "NOT OK", "reported"
 ABSENT, UNCHECKED = "not here", "not checked"

@@ -72,9 +72,7 @@ def _has_sliders() -> bool:
     return getattr(import_module("IPython").get_ipython(), "kernel", None) is not None
 
 
-def _show_sliders(
-    draw: Callable[..., object], knobs: dict[str, Sequence[Any]]
-) -> None:
+def _show_sliders(draw: Callable[..., object], knobs: dict[str, Sequence[Any]]) -> None:
     widgets = import_module("ipywidgets")
     sliders = {
         name: widgets.SelectionSlider(

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gpt2hw.draft import START
-from gpt2hw.patience import Patience
-from gpt2hw.refusals import TryAgain
-from gpt2hw.statement import content_range, whole_number
+from gpt2hw.hub.draft import START
+from gpt2hw.hub.patience import Patience
+from gpt2hw.hub.refusals import TryAgain
+from gpt2hw.hub.statement import content_range, whole_number
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def part_of(
     Part(start=0, stop=9, is_framed=True)
     >>> part_of(206, {"Content-Range": "bytes 0-8/9"}, reached=5, size=9)
     Traceback (most recent call last):
-    gpt2hw.refusals.TryAgain: the server sent another part than the one asked for
+    gpt2hw.hub.refusals.TryAgain: the server sent another part than the one asked for
     """
     encoding = headers.get("Content-Encoding", "").strip().lower()
     if encoding not in ("", "identity"):

@@ -5,11 +5,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpt2hw.asking import REDIRECTS, Answer, Asker, Extra
-from gpt2hw.draft import START, Draft
 from gpt2hw.errors import DownloadError
-from gpt2hw.refusals import TryAgain, refusal
-from gpt2hw.statement import Statement, blob_sha1, whole_number
+from gpt2hw.hub.asking import REDIRECTS, Answer, Asker, Extra
+from gpt2hw.hub.draft import START, Draft
+from gpt2hw.hub.refusals import TryAgain, refusal
+from gpt2hw.hub.statement import Statement, blob_sha1, whole_number
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 from gpt2hw.errors import GPT2HWError
 from gpt2hw.files import not_a_file
 from gpt2hw.folder import INDEX, weights_file
-from gpt2hw.places import SHIPPED, places_of
-from gpt2hw.records import contradicted
+from gpt2hw.hub.places import SHIPPED, places_of
+from gpt2hw.hub.records import contradicted
 from gpt2hw.shards import read_headers
 
 WEIGHTS = "model.safetensors"

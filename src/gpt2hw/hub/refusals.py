@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpt2hw.errors import DownloadError
-from gpt2hw.patience import retry_after
+from gpt2hw.hub.patience import retry_after
 
 
 class TryAgain(Exception):  # noqa: N818 -- it is caught, and no error yet

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urljoin
 
 import gpt2hw
-from gpt2hw.access import Access, origin
-from gpt2hw.body import Pace
 from gpt2hw.errors import DownloadError
-from gpt2hw.failures import host_of, no_address, not_trusted, reason_of
-from gpt2hw.patience import Patience
-from gpt2hw.refusals import TryAgain
-from gpt2hw.statement import Statement, stated
+from gpt2hw.hub.access import Access, origin
+from gpt2hw.hub.body import Pace
+from gpt2hw.hub.failures import host_of, no_address, not_trusted, reason_of
+from gpt2hw.hub.patience import Patience
+from gpt2hw.hub.refusals import TryAgain
+from gpt2hw.hub.statement import Statement, stated
 
 if TYPE_CHECKING:
     import requests

@@ -10,24 +10,24 @@ import codecs
 from contextlib import suppress
 from pathlib import Path
 
-from gpt2hw.asking import Asker
 from gpt2hw.config import GPT2Config
-from gpt2hw.draft import Desk, Draft, remove
 from gpt2hw.errors import CheckpointError, DownloadError, GPT2HWError
-from gpt2hw.file_kinds import stands_alone
 from gpt2hw.files import DANGLING, NOT_THERE, not_a_file, read_plain, replacing
 from gpt2hw.folder import INDEX, MAX_SETTINGS_BYTES, read_config
-from gpt2hw.folder_lock import locked
-from gpt2hw.order import Order
-from gpt2hw.places import SHIPPED
-from gpt2hw.presence import WEIGHTS
-from gpt2hw.progress import Watch
-from gpt2hw.records import BESIDE, Record, read_record, write_record
-from gpt2hw.refusals import NotThereError, not_written
+from gpt2hw.hub.asking import Asker
+from gpt2hw.hub.draft import Desk, Draft, remove
+from gpt2hw.hub.file_kinds import stands_alone
+from gpt2hw.hub.folder_lock import locked
+from gpt2hw.hub.order import Order
+from gpt2hw.hub.places import SHIPPED
+from gpt2hw.hub.presence import WEIGHTS
+from gpt2hw.hub.progress import Watch
+from gpt2hw.hub.records import BESIDE, Record, read_record, write_record
+from gpt2hw.hub.refusals import NotThereError, not_written
+from gpt2hw.hub.statement import sha256_of
+from gpt2hw.hub.transfer import Transfer
 from gpt2hw.shards import MAX_INDEX_BYTES, parse_weight_map
-from gpt2hw.statement import sha256_of
 from gpt2hw.strict_json import parse_object
-from gpt2hw.transfer import Transfer
 
 PICKLE = "pytorch_model.bin"
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from gpt2hw.asking import Asker
 from gpt2hw.config import PUBLISHED
 from gpt2hw.errors import CheckpointError
-from gpt2hw.file_kinds import judge_of, most_bytes, stands_alone
-from gpt2hw.pinned import PINNED, Pinned
-from gpt2hw.places import (
+from gpt2hw.hub.asking import Asker
+from gpt2hw.hub.file_kinds import judge_of, most_bytes, stands_alone
+from gpt2hw.hub.pinned import PINNED, Pinned
+from gpt2hw.hub.places import (
     absolute,
     checked_text,
     expanded,
@@ -18,9 +18,9 @@ from gpt2hw.places import (
     repository,
     short_name,
 )
-from gpt2hw.records import Record
-from gpt2hw.source import Source
-from gpt2hw.statement import Statement
+from gpt2hw.hub.records import Record
+from gpt2hw.hub.source import Source
+from gpt2hw.hub.statement import Statement
 
 
 @dataclass(frozen=True)

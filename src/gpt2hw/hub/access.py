@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
 from gpt2hw.files import read_plain
-from gpt2hw.places import expanded, hub_home
+from gpt2hw.hub.places import expanded, hub_home
 
 HUB = "https://huggingface.co"
 MAX_TOKEN_BYTES = 10_000

@@ -15,7 +15,7 @@ from gpt2hw.config import PUBLISHED
 from gpt2hw.errors import CheckpointError
 from gpt2hw.files import read_plain
 
-SHIPPED = Path(__file__).parent / "models"
+SHIPPED = Path(__file__).parent.parent / "models"
 MAX_REFERENCE_BYTES = 1000  # a commit has 40
 # A part of owner/name: letters, digits, "_", and inside "." and "-", never doubled. So
 # no name climbs out of a cache, and owner--name, as caches write it, has one meaning.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpt2hw.access import choose_hub, is_offline
 from gpt2hw.errors import CheckpointError
 from gpt2hw.folder import weights_file
-from gpt2hw.places import (
+from gpt2hw.hub.access import choose_hub, is_offline
+from gpt2hw.hub.places import (
     SHIPPED,
     check_name,
     check_revision,
@@ -19,11 +19,11 @@ from gpt2hw.places import (
     expanded,
     is_path,
 )
-from gpt2hw.presence import first_whole, first_with_some, is_whole, listed
-from gpt2hw.records import read_record
+from gpt2hw.hub.presence import first_whole, first_with_some, is_whole, listed
+from gpt2hw.hub.records import read_record
 
 if TYPE_CHECKING:
-    from gpt2hw.order import Order
+    from gpt2hw.hub.order import Order
 
 
 def find(name_or_path: str | os.PathLike[str]) -> Path:
@@ -141,7 +141,9 @@ def get(
         raise ValueError(f"force: must be True or False, not {force!r:.80}")  # noqa: TRY004
     if name == "tiny":
         return Got(_shipped(directory), is_new=False)
-    from gpt2hw.order import order_of  # it knows how to download, and takes its time
+    from gpt2hw.hub.order import (
+        order_of,  # it knows how to download, and takes its time
+    )
 
     order = order_of(name, directory, revision, force=force, weights=weights)
     found = None if force else _found(name, revision, order)
@@ -149,10 +151,10 @@ def get(
         return Got(found, is_new=False)
     if may_not:
         raise _not_here(name, revision, order)
-    from gpt2hw.asking import Asker
-    from gpt2hw.fetching import fetch_model
-    from gpt2hw.patience import usual
-    from gpt2hw.progress import shown
+    from gpt2hw.hub.asking import Asker
+    from gpt2hw.hub.fetching import fetch_model
+    from gpt2hw.hub.patience import usual
+    from gpt2hw.hub.progress import shown
 
     with Asker(hub or choose_hub(), usual()) as asker, shown() as watch:
         fetch_model(order, asker, watch)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from gpt2hw.errors import DownloadError
-from gpt2hw.refusals import TryAgain
+from gpt2hw.hub.refusals import TryAgain
 
 
 def no_address(url: str) -> DownloadError:

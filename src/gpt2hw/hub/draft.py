@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpt2hw.statement import PIECE, Statement
+from gpt2hw.hub.statement import PIECE, Statement
 
 START = 512  # bytes at the beginning that tell what kind of file it is
 REPLACING_TRIES = 10  # on Windows, while something else holds the file

@@ -17,15 +17,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
-from gpt2hw.asking import Answer
-from gpt2hw.body import Part, gathered, part_of
-from gpt2hw.draft import Desk, Draft, remove
 from gpt2hw.errors import DownloadError, GPT2HWError
-from gpt2hw.patience import Tries
-from gpt2hw.progress import Watch
-from gpt2hw.refusals import TryAgain, free_bytes, no_room, not_written
-from gpt2hw.source import Source
-from gpt2hw.statement import Statement, strong_etag
+from gpt2hw.hub.asking import Answer
+from gpt2hw.hub.body import Part, gathered, part_of
+from gpt2hw.hub.draft import Desk, Draft, remove
+from gpt2hw.hub.patience import Tries
+from gpt2hw.hub.progress import Watch
+from gpt2hw.hub.refusals import TryAgain, free_bytes, no_room, not_written
+from gpt2hw.hub.source import Source
+from gpt2hw.hub.statement import Statement, strong_etag
 
 NO_PART = (204, 412, 416)  # answers to a question for a part that bring none
 MAX_WRONG = 3  # whole bodies with the wrong hash
