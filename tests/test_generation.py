@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpt2hw import GPT2, ContextError, GPT2Config, Sampler, Tokenizer, TokenizerError
-from gpt2hw.generation import Completion, generate, stream
+from gpt2hw.generation import Completion, generate, mask_unknown_ids, stream
 from gpt2hw.properties import generation as rules
 from gpt2hw.properties.generation import ScriptedModel, collect, scripts_and_stops
 from gpt2hw.stop_strings import TextUntilStop
@@ -244,6 +244,12 @@ def test_without_an_end_of_text_token_an_empty_prompt_is_refused() -> None:
     assert done.finish_reason == "length"
 
 
+def test_the_mask_of_unknown_ids_lies_on_the_device_where_the_logits_lie() -> None:
+    """torch's device "meta" is there on every machine; it has no numbers."""
+    logits = torch.zeros(3, device="meta")
+    assert mask_unknown_ids(logits, 2).device == logits.device
+
+
 # How many
 
 
@@ -254,6 +260,13 @@ def test_no_new_tokens_compute_nothing() -> None:
 
     done = generate(Untouched([], 262), LETTERS, "ab", max_new_tokens=0)
     assert done == Completion("", "ab", LETTERS.encode("ab"), [], "length")
+
+
+def test_there_are_fifty_new_tokens_unless_it_is_said() -> None:
+    letters = "a " * 60
+    assert len(say(letters).ids) == 50
+    _, done = collect(stream(script_of(letters), LETTERS, "ab"))
+    assert len(done.ids) == 50
 
 
 @pytest.mark.parametrize("bad", [-1, 1.0, True, "5", None, math.nan])

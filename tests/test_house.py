@@ -26,7 +26,8 @@ LIGHT_ROOMS = (
 ROOMS_WITH_TORCH = (
     "safetensors",
     *("linear", "embeddings", "attention", "block", "model"),
-    *("kv_cache", "loader", "initialization", "pretrained"),
+    *("kv_cache", "rows", "half", "int8", "fast", "precisions"),
+    *("loader", "initialization", "pretrained"),
     *("sampling", "generation", "tracing", "heads", "evaluation", "figures"),
 )
 HOUSE = (*LIGHT_ROOMS, *ROOMS_WITH_TORCH, "cli", "__main__")

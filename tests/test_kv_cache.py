@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gpt2hw.fast
 import gpt2hw.kv_cache
-import gpt2hw.pretrained
 from checkpoints import SMALL, random_ids, random_model
 from gpt2hw import ContextError, GPT2Config
 from gpt2hw.kv_cache import KVCache, cached_forward
@@ -240,7 +240,7 @@ def test_too_many_tokens_are_refused_before_anything_is_computed(
         MODEL(random_ids(SMALL, n_seen), cache)
     for room, piece in (
         (gpt2hw.kv_cache, "embed"),
-        (gpt2hw.pretrained, "cached_forward"),
+        (gpt2hw.fast, "cached_forward"),
     ):
         monkeypatch.setattr(room, piece, raising(AssertionError("it was computed")))
     with pytest.raises(ContextError, match=rf"more than the model's {N_CTX} positions"):

@@ -501,9 +501,9 @@ def test_the_first_logits_on_mps_are_compared_with_the_cpus(tmp_path, monkeypatc
 
     seen = []
 
-    def assemble(config, pairs, device):
+    def assemble(config, pairs, device, **forms):
         seen.append(device)
-        return whole_assemble(config, pairs, gpt2hw.pretrained.CPU)
+        return whole_assemble(config, pairs, gpt2hw.pretrained.CPU, **forms)
 
     whole_assemble = gpt2hw.pretrained.assemble
     monkeypatch.setattr(gpt2hw.pretrained, "assemble", assemble)

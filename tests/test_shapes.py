@@ -15,11 +15,15 @@ from gpt2hw.attention import attend, attention_scores, softmax
 from gpt2hw.block import LayerNorm, normalize
 from gpt2hw.embeddings import embed
 from gpt2hw.evaluation import token_losses
+from gpt2hw.fast import MatrixLinear
 from gpt2hw.generation import mask_unknown_ids
+from gpt2hw.half import one_row
 from gpt2hw.heads import induction_score
+from gpt2hw.int8 import Int8Matrix
 from gpt2hw.kv_cache import LayerCache
 from gpt2hw.linear import Linear
 from gpt2hw.model import unembed
+from gpt2hw.rows import RowMatrix
 from gpt2hw.sampling import keep_top_p
 from gpt2hw.tracing import _trace_block
 
@@ -34,6 +38,10 @@ PLANTED = {
     "block": lambda: LayerNorm(weight=torch.zeros(1), bias=torch.zeros(6), eps=1e-5),
     "model": lambda: unembed(torch.zeros(2, 5), torch.zeros(5, 6)),
     "kv_cache": lambda: LayerCache(k=torch.zeros(2, 4, 3), v=torch.zeros(2, 5, 3)),
+    "rows": lambda: RowMatrix(torch.zeros(4, 3))(torch.zeros(1, 4)),
+    "half": lambda: one_row(torch.zeros(1, 3), torch.zeros(4, 2).half()),
+    "int8": lambda: Int8Matrix(torch.zeros(4, 2).to(torch.int8), torch.ones(3)),
+    "fast": lambda: MatrixLinear.of(RowMatrix(torch.zeros(4, 3)), torch.zeros(3)),
     "pretrained": lambda: replace(MODEL, wpe=torch.zeros(4, 7)),
     "sampling": lambda: keep_top_p(torch.zeros(1, 5), 1.0),
     "generation": lambda: mask_unknown_ids(torch.zeros(5, 1), 3),

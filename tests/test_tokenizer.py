@@ -119,6 +119,17 @@ def test_looking_a_piece_up_first_changes_no_id() -> None:
         ids_equal(GPT2.encode, merging.encode, token.replace("Ġ", " "))
 
 
+def test_a_token_that_no_merge_makes_is_not_looked_up() -> None:
+    merges = [("t", "h")]
+    vocab = derive_vocabulary(merges)
+    plain = Tokenizer(merges).encode("hello")
+    assert Tokenizer(merges, vocab | {"hello": len(vocab)}).encode("hello") == plain
+
+
+def test_tinys_tokenizer_is_the_default() -> None:
+    assert Tokenizer.from_pretrained()._ranks == TINY._ranks
+
+
 @BOTH
 @given(text=st.text(max_size=60))
 def test_any_text_comes_back_as_it_was(tokenizer: Tokenizer, text: str) -> None:
@@ -297,6 +308,11 @@ def test_the_cache_is_bounded_and_changes_no_id(
     tokenizer, text = Tokenizer(MERGES), " ".join(map(str, range(500)))
     assert tokenizer.encode(text) == tokenizer.encode(text) == ids_by_tiktoken(text)
     assert 0 < len(tokenizer._ids_of) <= 10
+    sizes = []
+    for n in range(30):
+        tokenizer.encode(f"{n}")
+        sizes.append(len(tokenizer._ids_of))
+    assert max(sizes) == 10
 
 
 def test_a_giant_piece_is_not_kept() -> None:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from gpt2hw.config import GPT2Config
 from gpt2hw.doors import checked, no_type_check
+from gpt2hw.pretrained import GPT2
 from gpt2hw.request import (
     FinishReason,
     Overflow,
@@ -102,8 +103,15 @@ def next_logits(
     n_ctx = model.config.n_ctx
     with torch.inference_mode():  # torch need not be ready to differentiate
         if len(ids) > n_ctx:
-            return model(ids[-n_ctx:])[-1]
-        return model(ids[len(cache) :], cache)[-1]  # [n_seq, n_vocab] -> [n_vocab]
+            return _last_row(model, ids[-n_ctx:])
+        return _last_row(model, ids[len(cache) :], cache)
+
+
+def _last_row(model: LanguageModel, ids: Sequence[int], cache: Any = None) -> Tensor:
+    """[n_vocab]; a model that has a short way to its last row goes it."""
+    if isinstance(model, GPT2):
+        return model.last_logits(ids, cache)
+    return model(ids, cache)[-1]  # [n_seq, n_vocab] -> [n_vocab]
 
 
 def mask_unknown_ids(

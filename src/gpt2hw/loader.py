@@ -14,14 +14,16 @@ from gpt2hw.attention import CausalSelfAttention
 from gpt2hw.block import MLP, LayerNorm, TransformerBlock
 from gpt2hw.config import GPT2Config
 from gpt2hw.errors import CheckpointError
+from gpt2hw.fast import FastTransformer, Matrix, MatrixLinear
 from gpt2hw.folder import weights_file
 from gpt2hw.layout import HEAD, check_names_and_shapes, is_buffer, strip_prefix
 from gpt2hw.linear import Linear
-from gpt2hw.model import Transformer
+from gpt2hw.precisions import WTE, Precision, kept
 from gpt2hw.safetensors import iter_tensors
 from gpt2hw.shards import read_headers
 
 NamedTensors = Iterable[tuple[str, Tensor]]
+Parameters = Mapping[str, Tensor | Matrix]
 
 
 def read_parameters(folder: Path, config: GPT2Config) -> Iterator[tuple[str, Tensor]]:
@@ -48,43 +50,63 @@ def read_parameters(folder: Path, config: GPT2Config) -> Iterator[tuple[str, Ten
 
 
 def assemble(
-    config: GPT2Config, pairs: NamedTensors, device: torch.device
-) -> Transformer:
+    config: GPT2Config,
+    pairs: NamedTensors,
+    device: torch.device,
+    *,
+    precision: Precision = "float32",
+    may_move: bool = False,
+) -> FastTransformer:
     """Puts the parameters, made float32, into the places that their names say.
 
-    The names and shapes have been checked (`layout.check_names_and_shapes`). Raises
-    CheckpointError for integers, and for a stored head that differs from the wte to
-    which the config ties it.
+    Matrices get the form that the precision asks for, one after another as they come
+    (see `precisions.kept`). The names and shapes have been checked
+    (`layout.check_names_and_shapes`). Raises CheckpointError for integers, and for a
+    stored head that differs from the wte to which the config ties it.
     """
-    p: dict[str, Tensor] = {}
+    p: dict[str, Tensor | Matrix] = {}
     for name, tensor in pairs:
         if not tensor.is_floating_point():
             raise CheckpointError(f"{name} holds {tensor.dtype}, not floating point")
-        p[name] = tensor.detach().to(device=device, dtype=torch.float32)
+        wide = tensor.detach().to(device=device, dtype=torch.float32)
+        p[name] = kept(name, wide, precision, may_move=may_move)
         _share_tied_head(p, config)
-    return Transformer(
-        wte=p["wte.weight"],
-        wpe=p["wpe.weight"],
+    wte, lm_head = p[WTE], p.get(HEAD, p[WTE])
+    return FastTransformer(
+        wte=_numbers(wte),
+        wpe=_tensor(p, "wpe.weight"),
         h=tuple(_block(p, f"h.{layer}", config) for layer in range(config.n_layer)),
         ln_f=_norm(p, "ln_f", config),
-        lm_head=p.get(HEAD, p["wte.weight"]),
+        lm_head=_numbers(lm_head),
+        table=None if isinstance(wte, Tensor) else wte,
+        head=None if isinstance(lm_head, Tensor) else lm_head,
     )
 
 
-def _share_tied_head(p: dict[str, Tensor], config: GPT2Config) -> None:
+def _share_tied_head(p: dict[str, Tensor | Matrix], config: GPT2Config) -> None:
     """A tied head that is stored all the same is dropped once it has been compared."""
-    head, wte = p.get(HEAD), p.get("wte.weight")
+    head, wte = p.get(HEAD), p.get(WTE)
     if not config.tie_word_embeddings or head is None or wte is None or head is wte:
         return
-    if not torch.equal(head, wte):
+    if not torch.equal(_numbers(head), _numbers(wte)):
         raise CheckpointError(
-            f"{HEAD} differs from wte.weight, though the config ties them; if a head "
+            f"{HEAD} differs from {WTE}, though the config ties them; if a head "
             "of its own is meant, set tie_word_embeddings to false"
         )
     p[HEAD] = wte
 
 
-def _block(p: Mapping[str, Tensor], at: str, config: GPT2Config) -> TransformerBlock:
+def _numbers(kept: Tensor | Matrix) -> Tensor:
+    return kept if isinstance(kept, Tensor) else kept.values
+
+
+def _tensor(p: Parameters, name: str) -> Tensor:
+    tensor = p[name]
+    assert isinstance(tensor, Tensor)  # noqa: S101 -- `kept` leaves it so
+    return tensor
+
+
+def _block(p: Parameters, at: str, config: GPT2Config) -> TransformerBlock:
     return TransformerBlock(
         ln_1=_norm(p, f"{at}.ln_1", config),
         attn=CausalSelfAttention(
@@ -99,11 +121,16 @@ def _block(p: Mapping[str, Tensor], at: str, config: GPT2Config) -> TransformerB
     )
 
 
-def _linear(p: Mapping[str, Tensor], at: str) -> Linear:
-    return Linear(weight=p[f"{at}.weight"], bias=p[f"{at}.bias"])
+def _linear(p: Parameters, at: str) -> Linear:
+    weight, bias = p[f"{at}.weight"], _tensor(p, f"{at}.bias")
+    if isinstance(weight, Tensor):
+        return Linear(weight=weight, bias=bias)
+    return MatrixLinear.of(weight, bias)
 
 
-def _norm(p: Mapping[str, Tensor], at: str, config: GPT2Config) -> LayerNorm:
+def _norm(p: Parameters, at: str, config: GPT2Config) -> LayerNorm:
     return LayerNorm(
-        weight=p[f"{at}.weight"], bias=p[f"{at}.bias"], eps=config.layer_norm_epsilon
+        weight=_tensor(p, f"{at}.weight"),
+        bias=_tensor(p, f"{at}.bias"),
+        eps=config.layer_norm_epsilon,
     )

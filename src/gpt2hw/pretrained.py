@@ -14,10 +14,11 @@ from torch import Tensor
 from gpt2hw.config import GPT2Config
 from gpt2hw.doors import SEED_RULE, checked, no_type_check
 from gpt2hw.errors import ContextError
+from gpt2hw.fast import FastTransformer
 from gpt2hw.folder import read_config
 from gpt2hw.hub import find_or_download
 from gpt2hw.initialization import initial_weights
-from gpt2hw.kv_cache import KVCache, cached_forward
+from gpt2hw.kv_cache import KVCache
 from gpt2hw.layout import (
     check_names_and_shapes,
     is_buffer,
@@ -25,14 +26,14 @@ from gpt2hw.layout import (
     strip_prefix,
 )
 from gpt2hw.loader import assemble, read_parameters
-from gpt2hw.model import Transformer
+from gpt2hw.precisions import Precision, checked_precision
 
 CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
-class GPT2(Transformer):
-    """A GPT-2 ready to run: weights in float32, `config`, and a checked `__call__`.
+class GPT2(FastTransformer):
+    """A GPT-2 ready to run: its weights, its `config`, and a checked `__call__`.
 
     >>> model = GPT2.random(
     ...     GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
@@ -45,25 +46,35 @@ class GPT2(Transformer):
     @classmethod
     @no_type_check
     def from_pretrained(
-        cls, name_or_path: str | os.PathLike[str] = "tiny", device: str = "cpu"
+        cls,
+        name_or_path: str | os.PathLike[str] = "tiny",
+        device: str = "cpu",
+        *,
+        precision: Precision = "float32",
     ) -> "GPT2":
         """Loads a model by its name or from its folder, onto a torch device.
 
-        One that is not on this machine is downloaded (see `hub.download`). Raises
+        precision: what the matrices are kept in: "float32", "float16" (half the
+        memory) or "int8" (a quarter). Logits are float32 in each.
+
+        A model that is not on this machine is downloaded (see `hub.download`). Raises
         DownloadError where that fails; CheckpointError where it is not here and
         offline is set, its config asks for what the engine does not compute, or a
         tensor is missing, surplus or of the wrong shape; SafetensorsError where its
-        file is broken; ValueError where the device cannot be used. Warns where mps
-        computes other logits than the CPU.
+        file is broken; ValueError where the device cannot be used, or the precision is
+        none or not to be had there. Warns where mps computes other logits than the CPU.
         """
+        precision = checked_precision(precision)
         target = _usable_device(device)
+        if precision != "float32" and target.type != "cpu":
+            raise ValueError(f"precision: {precision} is for the CPU, not for {target}")
         folder = find_or_download(name_or_path)
         config = read_config(folder)
 
         def load(on: torch.device) -> GPT2:
-            return cls._wrap(
-                config, assemble(config, read_parameters(folder, config), on)
-            )
+            pairs = read_parameters(folder, config)
+            parts = assemble(config, pairs, on, precision=precision, may_move=True)
+            return cls._wrap(config, parts)
 
         model = load(target)
         if target.type == "mps":
@@ -101,13 +112,14 @@ class GPT2(Transformer):
         """
         checked("config", config, GPT2Config, lambda _: True, "a GPT2Config")
         seed = int(checked("seed", seed, Integral, *SEED_RULE))
-        return cls._wrap(config, assemble(config, initial_weights(config, seed), CPU))
+        weights = initial_weights(config, seed)
+        return cls._wrap(config, assemble(config, weights, CPU, may_move=True))
 
     @classmethod
-    def _wrap(cls, config: GPT2Config, parts: Transformer) -> "GPT2":
+    def _wrap(cls, config: GPT2Config, parts: FastTransformer) -> "GPT2":
         return cls(
             config=config,
-            **{f.name: getattr(parts, f.name) for f in fields(Transformer)},
+            **{f.name: getattr(parts, f.name) for f in fields(FastTransformer)},
         )
 
     def __repr__(self) -> str:
@@ -130,15 +142,36 @@ class GPT2(Transformer):
         ValueError for an id outside the vocabulary (naming it) or no ids at all, and
         ContextError for more than n_ctx positions.
         """
+        new_ids = self._checked(ids, cache)
+        return self.forward(new_ids) if cache is None else self.cached(new_ids, cache)
+
+    @no_type_check
+    def last_logits(
+        self,
+        ids: Int[Tensor, "*batch n_seq"] | Sequence[int],
+        cache: KVCache | None = None,
+    ) -> Float[Tensor, "*batch n_vocab"]:
+        """The last row of what `__call__` gives, without computing the others.
+
+        >>> model = GPT2.random(
+        ...     GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
+        >>> model.last_logits([3, 1, 4]).shape
+        torch.Size([7])
+        """
+        return self.last(self._checked(ids, cache), cache)
+
+    @no_type_check
+    def _checked(
+        self,
+        ids: Int[Tensor, "*batch n_seq"] | Sequence[int],
+        cache: KVCache | None,
+    ) -> Int[Tensor, "*batch n_seq"]:
         new_ids = self.checked(ids)
-        if cache is None:
-            return self.forward(new_ids)
-        if not isinstance(cache, KVCache):
-            raise ValueError(  # noqa: TRY004
-                f"cache: must be a KVCache or None, not {cache!r:.80}"
-            )
-        cache.check(self, new_ids.shape[:-1], new_ids.shape[-1])
-        return cached_forward(self, new_ids, cache)
+        if cache is not None and not isinstance(cache, KVCache):
+            raise ValueError(f"cache: must be a KVCache or None, not {cache!r:.80}")
+        if cache is not None:
+            cache.check(self, new_ids.shape[:-1], new_ids.shape[-1])
+        return new_ids
 
     @no_type_check
     def checked(

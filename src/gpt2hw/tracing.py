@@ -14,6 +14,7 @@ from gpt2hw.attention import attention_scores, attention_weights, merge_heads
 from gpt2hw.block import TransformerBlock, gelu
 from gpt2hw.doors import no_type_check
 from gpt2hw.embeddings import embed
+from gpt2hw.fast import taught
 from gpt2hw.model import unembed
 from gpt2hw.pretrained import GPT2
 
@@ -36,13 +37,13 @@ def trace(
     >>> list(trace(model, [3, 1]))[:3]
     ['embed', 'h.0.ln_1', 'h.0.attn.q']
     """
-    checked = model.checked(ids)
-    x = embed(checked, model.wte, model.wpe)
+    checked, parts = model.checked(ids), taught(model)
+    x = embed(checked, parts.wte, parts.wpe)
     seen = {"embed": x}
-    for layer, block in enumerate(model.h):
+    for layer, block in enumerate(parts.h):
         x = _trace_block(block, x, f"h.{layer}", seen)
-    seen["ln_f"] = model.ln_f(x)
-    seen["logits"] = unembed(seen["ln_f"], model.lm_head)
+    seen["ln_f"] = parts.ln_f(x)
+    seen["logits"] = unembed(seen["ln_f"], parts.lm_head)
     return seen
 
 

@@ -38,13 +38,14 @@ def printed(cell: NotebookNode) -> str:
     return "".join(o.text for o in cell.outputs if o.output_type == "stream")
 
 
-def run(notebook: NotebookNode) -> NotebookNode:
+def run(notebook: NotebookNode, *, still: bool = True) -> NotebookNode:
     """With outputs, run as when downloaded alone; RuntimeError where a cell fails.
 
-    In a process of its own: the client leaves sockets and loops behind.
+    `still`: with pictures in the place of sliders. In a process of its own: the client
+    leaves sockets and loops behind.
     """
     alone = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    alone |= {"GPT2HW_STILL": "1", "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    alone |= {"GPT2HW_STILL": "1" * still, "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
     done = subprocess.run(
         [sys.executable, __file__],
         input=nbformat.writes(notebook),

@@ -136,6 +136,19 @@ def test_what_is_broken_on_purpose_is_found_and_the_exercises_begin_green(
         assert "broken" not in printed(cell), cell.id
 
 
+@pytest.mark.parametrize("still", [True, False])
+def test_a_slider_is_shown_where_it_can_move(still: bool) -> None:
+    notebook = stored(LABS[0])
+    notebook.cells = notebook.cells[1:2]
+    notebook.cells[
+        0
+    ].source = "from gpt2hw.figures import slide\nslide(lambda n: '#' * n, n=[1, 2])"
+    (cell,) = run(notebook, still=still).cells
+    kinds = {kind for output in cell.outputs for kind in output.data}
+    assert ("application/vnd.jupyter.widget-view+json" in kinds) is not still
+    assert ("text/html" in kinds) is still
+
+
 def test_a_cell_that_fails_ends_the_run() -> None:
     notebook = stored(LABS[0])
     notebook.cells = notebook.cells[:3]

@@ -9,8 +9,6 @@ another. There are two ways, and a mutant survives where it survives both:
   when they were loaded was made by the right code, as in mutmut's own runs.
 - From the start: the child finds the mutated file in the copy and loads everything
   anew. This also serves where a constant is mutated, or the default of an argument.
-
-It needs os.fork, and /proc for the limit on memory: Linux.
 """
 
 import gc
@@ -18,7 +16,6 @@ import importlib
 import importlib.util
 import json
 import os
-import resource
 import shutil
 import signal
 import sys
@@ -27,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from forks import NOT_SWAPPED, end_of, fork
 from swap import Codes, functions_of, swap
 
 COPIED = ("src", "tests", "pyproject.toml")
@@ -36,13 +34,7 @@ LIBRARIES = (
     *("hypothesis.strategies", "tiktoken", "tokenizers", "safetensors.torch"),
     *("transformers.models.gpt2.modeling_gpt2", "doctest", "difflib", "platformdirs"),
 )
-MORE_MEMORY = 4 * 2**30  # bytes that a mutant may ask for beyond what is loaded
-LARGEST_FILE = 2**30
 HANGING_S = 2.0  # seconds of one test, beyond four times what it took before
-TOO_LONG = (signal.SIGPROF, signal.SIGXCPU, signal.SIGKILL)
-# pytest's exit status; 2 is a room that cannot be imported.
-RESULTS = {0: "passed", 1: "failed", 2: "failed"}
-NOT_SWAPPED = 100
 
 
 def copy_project(root: Path, folder: Path) -> None:
@@ -53,6 +45,10 @@ def copy_project(root: Path, folder: Path) -> None:
             shutil.copytree(root / name, folder / name, ignore=caches)
         else:
             shutil.copy(root / name, folder / name)
+
+
+class BrokenRoomError(Exception):
+    """The tests fail though nothing is mutated, or pytest itself does."""
 
 
 class _InChildError(Exception):
@@ -71,6 +67,7 @@ class Arena:
         self.log, self.reports = folder / "log.txt", folder / "reports.jsonl"
         self.results = folder / "results.json"
         self.in_child = False
+        self.status = 1  # until the script says otherwise
         self.swaps: Sequence[Codes] = ()  # what a child is to run in forks of its own
         self.seconds: dict[str, float] = {}  # what each test took when all was right
         self.kills: Counter[str] = Counter()  # by each test of this room, so far
@@ -106,11 +103,15 @@ class Arena:
 
     def run_quickly(self, tests: list[str], swaps: Sequence[Codes]) -> list[str]:
         """Runs the tests with each exchange of code; "" where one is impossible."""
+        if not any(swaps):
+            return [""] * len(swaps)
         self.swaps = swaps
-        self.results.unlink(missing_ok=True)
         self.limit_s, limit_s = 36_000, self.limit_s  # it does no testing itself
+        self.results.unlink(missing_ok=True)
         self._run(tests)
         self.swaps, self.limit_s = (), limit_s
+        if not self.results.exists():
+            raise BrokenRoomError("the tests cannot be collected")
         found: list[str] = json.loads(self.results.read_text(encoding="utf-8"))
         return found
 
@@ -125,48 +126,20 @@ class Arena:
 
     def _fork(self) -> int:
         self.reports.write_text("", encoding="utf-8")
-        sys.stdout.flush()
-        child = os.fork()
-        if child == 0:
-            self._become_child()
+        child = fork(self.log, self.limit_s)
+        self.in_child = self.in_child or child == 0
         return child
 
     def _end_of(self, child: int) -> str:
-        """Waits for a child, on a busy machine for a long time; its result."""
-        signal.signal(signal.SIGALRM, lambda *_: os.killpg(child, signal.SIGKILL))
-        signal.alarm(20 * self.limit_s)
-        try:
-            _, status = os.waitpid(child, 0)
-        except KeyboardInterrupt:
-            os.killpg(child, signal.SIGKILL)
-            raise
-        signal.alarm(0)
+        result = end_of(child, self.limit_s)
         self.kills.update(name for name, failed, _ in self._reported() if failed)
-        if os.WIFSIGNALED(status):
-            return "time-out" if os.WTERMSIG(status) in TOO_LONG else "failed"
-        if os.WEXITSTATUS(status) == NOT_SWAPPED:
-            return ""
-        return RESULTS.get(os.WEXITSTATUS(status), "error")
+        return result
 
     def _reported(self) -> list[tuple[str, bool, float]]:
         lines = self.reports.read_text(encoding="utf-8").split("\n")
         return [tuple(json.loads(line)) for line in lines if line.endswith("]")]
 
     # --- in a child ---
-
-    def _become_child(self) -> None:
-        self.in_child = True
-        os.setpgid(0, 0)
-        log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        limits = {
-            resource.RLIMIT_CPU: self.limit_s,
-            resource.RLIMIT_FSIZE: LARGEST_FILE,
-            resource.RLIMIT_AS: _memory() + MORE_MEMORY,
-        }
-        for what, most in limits.items():
-            resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
 
     def _swap_in_forks(self) -> None:
         """Runs the tests that were collected once for each exchange, in a fork."""
@@ -201,6 +174,8 @@ class Arena:
             self.status = self.script(self)
         except _InChildError:
             return (yield)
+        except BrokenRoomError as error:
+            pytest.exit(f"{error}\n{self.log.read_text('utf-8')}", returncode=1)
         pytest.exit("all mutants have run", returncode=0)
 
     def _check_where_the_package_comes_from(self) -> None:
@@ -235,7 +210,8 @@ class Arena:
 
 def _fewer_examples() -> None:
     """The same examples for every mutant, few of them, and no smaller one sought."""
-    from hypothesis import Phase, settings  # not before pytest, which rewrites it
+    # Not before pytest, which rewrites it.
+    from hypothesis import HealthCheck, Phase, settings
 
     settings.register_profile(
         "mutation",
@@ -244,11 +220,6 @@ def _fewer_examples() -> None:
         database=None,
         max_examples=30,
         phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),  # slow on a busy machine is no kill
     )
     settings.load_profile("mutation")
-
-
-def _memory() -> int:
-    """Bytes of address space in use."""
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
-    return int(pages) * resource.getpagesize()

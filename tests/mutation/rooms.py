@@ -10,7 +10,7 @@ TESTS = {
     "bpe": ("test_bpe.py",),
     "splitting": ("test_splitting.py",),
     "stream_decoder": ("test_stream_decoder.py",),
-    "tokenizer": ("test_tokenizer.py",),
+    "tokenizer": ("test_tokenizer.py", "test_vocabulary.py"),
     "linear": ("test_linear.py",),
     "embeddings": ("test_embeddings.py",),
     "attention": ("test_attention.py",),

@@ -26,7 +26,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arena import Arena, copy_project
+from arena import Arena, BrokenRoomError, copy_project
 from mutants import Mutant, mutants_of
 from rooms import TESTS, tests_of
 from swap import changed_codes
@@ -109,7 +109,7 @@ class Judge:
             Row(room),
         )
         if arena.rehearse(tests, path) != "passed":
-            raise SystemExit(f"{room} fails as it is:\n{arena.log.read_text('utf-8')}")
+            raise BrokenRoomError(f"the tests of {room} fail, and nothing is mutated")
         for compiled in path.parent.glob(f"__pycache__/{room}.*"):
             compiled.unlink()
         n_asked = self.options.sample or len(mutants)
@@ -131,7 +131,7 @@ class Judge:
     def enter(self, row: Row, mutant: Mutant, result: str, arena: Arena) -> None:
         """Counts one mutant."""
         if result == "error":
-            raise SystemExit(f"pytest itself failed:\n{arena.log.read_text('utf-8')}")
+            raise BrokenRoomError("pytest itself failed")
         if result != "passed":
             row.killed += 1
             row.timed_out += result == "time-out"

@@ -30,7 +30,7 @@ class Stills:
 
 def _still(name: str, thing: object) -> str:
     if isinstance(thing, Figure):
-        return str(thing.captioned(f"{name}. {thing.caption}".removesuffix(" ")))
+        return str(thing.captioned(". ".join(filter(None, (name, thing.caption)))))
     return f"<p>{escape(name)}</p><pre>{escape(str(thing))}</pre>"
 
 
@@ -39,11 +39,17 @@ def slide(draw: Callable[..., object], **knobs: Sequence[Any]) -> Stills | None:
 
     `draw` returns a `Figure` or a text. Outside a notebook, without ipywidgets, or
     where the variable GPT2HW_STILL is set, the first knob's values are shown side by
-    side instead (four at most, evenly taken), the other knobs at their first.
+    side instead (four at most, evenly taken), the other knobs at their first. Raises
+    ValueError where there is no knob, or one without values.
 
     >>> print(slide(lambda size: "#" * size, size=[1, 2]))
     <p>size = 1</p><pre>#</pre><p>size = 2</p><pre>##</pre>
     """
+    if not knobs:
+        raise ValueError("slide: a knob is needed, such as size=[1, 2, 3]")
+    for name, values in knobs.items():
+        if not len(values):
+            raise ValueError(f"{name}: no values to slide through")
     if _has_sliders():
         _show_sliders(draw, knobs)
         return None

@@ -1,0 +1,138 @@
+"""The same model with its matrices in another form: faster, or in fewer bytes.
+
+The taught functions do not know which form a matrix has: attention, MLP and block call
+c_attn, c_proj and c_fc, and get x W + b. So a linear map that multiplies in a form of
+its own takes the place of the taught one, and nothing that is taught changes. The two
+ends of the model, which take rows of wte and multiply with it, are done anew here.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from jaxtyping import Float, Int, Num
+from torch import Tensor
+
+from gpt2hw.block import TransformerBlock
+from gpt2hw.half import HalfMatrix
+from gpt2hw.int8 import Int8Matrix
+from gpt2hw.kv_cache import KVCache, cached_block, cached_forward
+from gpt2hw.linear import Linear
+from gpt2hw.model import Transformer
+from gpt2hw.rows import RowMatrix
+
+# [n_out, n_in] in some form: `values` as stored, `matrix(x)`, `rows(ids)`, `widened()`.
+Matrix = RowMatrix | HalfMatrix | Int8Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixLinear(Linear):
+    """A linear map whose product is done by a matrix of another form.
+
+    `weight` is what the matrix stores, seen as [n_in, n_out].
+
+    >>> import torch
+    >>> matrix = RowMatrix(torch.tensor([[1.0, 3.0], [2.0, 4.0]]))
+    >>> MatrixLinear.of(matrix, bias=torch.tensor([0.5, 0.5]))(torch.tensor([1.0, 0.0]))
+    tensor([1.5000, 2.5000])
+    """
+
+    weight: Num[Tensor, "n_in n_out"]
+    bias: Float[Tensor, " n_out"]
+    matrix: Matrix
+
+    @classmethod
+    def of(cls, matrix: Matrix, bias: Float[Tensor, " n_out"]) -> "MatrixLinear":
+        """The map of this matrix and bias."""
+        return cls(weight=matrix.values.T, bias=bias, matrix=matrix)
+
+    def __call__(
+        self, x: Float[Tensor, "*batch n_in"]
+    ) -> Float[Tensor, "*batch n_out"]:
+        """[*batch, n_in] -> [*batch, n_out]."""
+        return self.matrix(x) + self.bias
+
+    def taught(self) -> Linear:
+        """The taught map of the same numbers, in float32."""
+        return Linear(weight=self.matrix.widened().T, bias=self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class FastTransformer(Transformer):
+    """A Transformer whose wte and head may have another form; None is the taught one.
+
+    `wte` and `lm_head` are the numbers as they are stored.
+    """
+
+    wte: Num[Tensor, "n_vocab n_embd"]
+    lm_head: Num[Tensor, "n_vocab n_embd"]
+    table: Matrix | None = field(default=None, kw_only=True)
+    head: Matrix | None = field(default=None, kw_only=True)
+
+    def forward(
+        self, ids: Int[Tensor, "*batch n_seq"]
+    ) -> Float[Tensor, "*batch n_seq n_vocab"]:
+        """[*batch, n_seq] -> [*batch, n_seq, n_vocab]: row i predicts token i + 1."""
+        if self.head is None:
+            return super().forward(ids)
+        return self.head(self.final_state(ids))
+
+    def cached(
+        self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache
+    ) -> Float[Tensor, "*batch n_seq n_vocab"]:
+        """The same for new ids alone, whose positions follow the cache's."""
+        if self.head is None:
+            return cached_forward(self, ids, cache)
+        return self.head(self.final_state(ids, cache))
+
+    def last(
+        self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
+    ) -> Float[Tensor, "*batch n_vocab"]:
+        """The last row of logits alone: a prompt's other rows cost n_vocab products."""
+        if self.head is None:
+            logits = self.forward(ids) if cache is None else self.cached(ids, cache)
+            return logits[..., -1, :]
+        return self.head(self.final_state(ids, cache)[..., -1, :])
+
+    def final_state(
+        self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
+    ) -> Float[Tensor, "*batch n_seq n_embd"]:
+        """What the head is given: as Transformer.forward, or cached_forward."""
+        assert self.table is not None  # noqa: S101 -- it comes with the head
+        batch, n_seq = ids.shape[:-1], ids.shape[-1]
+        n_past = 0 if cache is None else len(cache)
+        x = self.table.rows(ids) + self.wpe[n_past : n_past + n_seq]
+        if cache is None:
+            for block in self.h:
+                x = block(x)
+            return self.ln_f(x)
+        for block, layer in zip(self.h, cache.layers(batch), strict=True):
+            x = cached_block(block, x, layer, n_past)
+        x = self.ln_f(x)
+        cache.advance(batch, n_seq)
+        return x
+
+
+def taught(model: FastTransformer) -> Transformer:
+    """The same numbers in the taught forms, all of them widened to float32.
+
+    Of a float32 model nothing is copied.
+    """
+    if model.table is None or model.head is None:
+        wte, lm_head = model.wte, model.lm_head
+    else:
+        wte = model.table.widened()
+        lm_head = wte if model.head is model.table else model.head.widened()
+    blocks = tuple(_taught_block(block) for block in model.h)
+    return Transformer(
+        wte=wte, wpe=model.wpe, h=blocks, ln_f=model.ln_f, lm_head=lm_head
+    )
+
+
+def _taught_block(block: TransformerBlock) -> TransformerBlock:
+    attn, mlp = block.attn, block.mlp
+    attn = replace(attn, c_attn=_taught(attn.c_attn), c_proj=_taught(attn.c_proj))
+    mlp = replace(mlp, c_fc=_taught(mlp.c_fc), c_proj=_taught(mlp.c_proj))
+    return replace(block, attn=attn, mlp=mlp)
+
+
+def _taught(linear: Linear) -> Linear:
+    return linear.taught() if isinstance(linear, MatrixLinear) else linear

@@ -1,0 +1,130 @@
+"""Weights in 8 bits: a quarter of the bytes to read, with a scale for each output.
+
+Quantised by hand. The largest weight of an output becomes 127 or -127, the others are
+rounded to whole steps of that scale. A row that comes in is treated alike, so that the
+product is one of whole numbers, exact, in 32 bits; two scales, the row's and the
+output's, make numbers of it again:
+
+    x ~ s_x q_x,   w ~ s_w q_w,   so   x . w ~ s_x s_w (q_x . q_w)
+
+A scale for each output, not one for the matrix: one large weight then makes the steps
+of its own output coarse, and no other's. A scale for each row: what a token gives does
+not depend on the tokens beside it.
+
+Source: Jacob et al. 2018, section 2 (whole-number products with scales); Dettmers et
+al. 2022, "LLM.int8()", section 2 (a scale for each row and each output).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from jaxtyping import Float, Float32, Int, Int8
+from torch import Tensor
+
+LARGEST = 127  # -128 is not used: what can be stored is as far below 0 as above
+AT_ONCE = 2**22  # weights quantised, or widened, at a time
+
+
+def quantize(
+    x: Float[Tensor, "*batch n_in"],
+) -> tuple[Int8[Tensor, "*batch n_in"], Float[Tensor, "*batch 1"]]:
+    """Each row as whole numbers from -127 to 127, and the step that one of them is.
+
+    >>> whole, step = quantize(torch.tensor([[2.54, -1.0, 0.011]]))
+    >>> whole, step
+    (tensor([[127, -50,   1]], dtype=torch.int8), tensor([[0.0200]]))
+    """
+    step = x.abs().amax(dim=-1, keepdim=True) / LARGEST
+    step = step.clamp(min=torch.finfo(x.dtype).tiny)  # a row of zeros
+    return (x / step).round().to(torch.int8), step
+
+
+@dataclass(frozen=True, eq=False)
+class Int8Matrix:
+    """A matrix [n_out, n_in] of whole numbers, and a scale for each of its outputs.
+
+    >>> matrix = Int8Matrix.of(torch.tensor([[1.0, -0.5], [0.001, 0.0]]))
+    >>> matrix.values.tolist(), matrix(torch.tensor([1.0, 1.0]))
+    ([[127, -64], [127, 0]], tensor([0.4961, 0.0010]))
+    """
+
+    values: Int8[Tensor, "n_out n_in"]
+    scales: Float32[Tensor, " n_out"]
+
+    @classmethod
+    def of(cls, matrix: Float[Tensor, "n_out n_in"]) -> "Int8Matrix":
+        """Quantises each output's weights; some outputs at a time, to spare memory."""
+        n_out, n_in = matrix.shape
+        values = torch.empty((n_out, n_in), dtype=torch.int8, device=matrix.device)
+        scales = torch.empty(n_out, dtype=torch.float32, device=matrix.device)
+        for start in range(0, n_out, n_at_once := max(1, AT_ONCE // n_in)):
+            part = slice(start, start + n_at_once)
+            whole, steps = quantize(matrix[part].float())
+            values[part], scales[part] = whole, steps.squeeze(-1)
+        return cls(values, scales)
+
+    def __call__(
+        self, x: Float32[Tensor, "*batch n_in"]
+    ) -> Float32[Tensor, "*batch n_out"]:
+        """x times the matrix turned, both in whole numbers."""
+        *batch, n_in = x.shape
+        whole, step = quantize(x.reshape(-1, n_in))
+        found = integer_product()(whole, self.values) * step * self.scales
+        return found.view(*batch, -1)
+
+    def rows(self, ids: Int[Tensor, "*ids"]) -> Float32[Tensor, "*ids n_in"]:
+        """The rows of these numbers, each times its scale."""
+        return self.values[ids] * self.scales[ids][..., None]
+
+    def widened(self) -> Float32[Tensor, "n_out n_in"]:
+        """The whole matrix in float32."""
+        return self.values * self.scales[:, None]
+
+
+IntegerProduct = Callable[[Tensor, Tensor], Tensor]
+
+
+@cache
+def integer_product() -> IntegerProduct:
+    """The fastest product of whole numbers that is right on this machine.
+
+    torch's own is private, and on some processors a sum of two products of large
+    numbers does not fit into what it is kept in. So it is asked, once, for the largest
+    sums there can be; where it is missing or wrong, plain tensors take its place.
+    """
+    hardest = torch.full((2, 64), LARGEST, dtype=torch.int8)
+    signs = torch.tensor([[1], [-1]], dtype=torch.int8)
+    for rows in (hardest[:1], hardest):
+        try:
+            found = by_torch(rows, hardest * signs)
+        except (AttributeError, RuntimeError, NotImplementedError):
+            return by_plain_tensors
+        if not torch.equal(found, by_plain_tensors(rows, hardest * signs).int()):
+            return by_plain_tensors
+    return by_torch
+
+
+def by_torch(
+    x: Int8[Tensor, "n_rows n_in"], values: Int8[Tensor, "n_out n_in"]
+) -> Int[Tensor, "n_rows n_out"]:
+    """x times the matrix turned, in 32-bit whole numbers: exact.
+
+    >>> by_torch(torch.tensor([[2, 3]]).to(torch.int8), torch.eye(2).to(torch.int8))
+    tensor([[2, 3]], dtype=torch.int32)
+    """
+    product: Tensor = torch._int_mm(x, values.T)
+    return product
+
+
+def by_plain_tensors(
+    x: Int8[Tensor, "n_rows n_in"], values: Int8[Tensor, "n_out n_in"]
+) -> Float32[Tensor, "n_rows n_out"]:
+    """The same in float32, some outputs at a time: slower, and exact up to 2**24.
+
+    >>> by_plain_tensors(torch.ones(1, 2).to(torch.int8), torch.eye(2).to(torch.int8))
+    tensor([[1., 1.]])
+    """
+    pieces = torch.split(values, max(1, AT_ONCE // values.shape[-1]))
+    return torch.cat([x.float() @ piece.float().T for piece in pieces], dim=-1)

@@ -1,0 +1,124 @@
+"""How a product with one row is done: as several smaller ones, side by side.
+
+To write one token, every weight is read once and used once: the product is as fast as
+memory is read. A product of one row with a whole matrix is done by one core, which
+cannot read as fast as the memory can give. So the matrix is cut into blocks of rows,
+and `torch.bmm` hands the blocks to all cores at once.
+
+Three things decide whether that is fast, and all three stand in this file:
+
+- the matrix lies by outputs, [n_out, n_in], so that what makes one output lies in one
+  piece of memory (GPT-2's files have [n_in, n_out]);
+- the row is handed to every block as it is: `expand` gives it a stride of 0. Copied
+  once a block, the same product takes five to ten times as long (another kernel);
+- many rows (a prompt) use each weight many times, which a plain product does best.
+
+Source: the strides' part in the choice of a kernel is in torch's
+`aten/src/ATen/native/LinearAlgebra.cpp` (`bmm_out_or_baddbmm_`).
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+MANY = 2**19  # weights: below, the matrix stays in a core's cache, and it cuts no time
+FEW = 4  # rows: from here on a plain product is faster
+LEAST_BLOCKS = 4
+
+
+def pays(weight: Float[Tensor, "n_one n_other"]) -> bool:
+    """Whether row blocks are faster with this matrix: a large one, on a CPU with MKL.
+
+    >>> pays(torch.zeros(768, 2304)), pays(torch.zeros(192, 576))
+    (True, False)
+    """
+    return (
+        weight.numel() >= MANY
+        and weight.dtype == torch.float32
+        and weight.device.type == "cpu"
+        and torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    )
+
+
+def lying_by_outputs(
+    weight: Float[Tensor, "n_in n_out"],
+) -> Float[Tensor, "n_in n_out"]:
+    """The same matrix in the same memory, in which the outputs' weights now lie whole.
+
+    It is turned in its place (what shares this memory sees another matrix), so that a
+    model is never there twice. The shape that is seen stays [n_in, n_out].
+
+    >>> turned = lying_by_outputs(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    >>> turned.tolist(), turned.T.is_contiguous()
+    ([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], True)
+    """
+    n_in, n_out = weight.shape
+    turned = weight.T.contiguous()  # [n_out, n_in], for a moment beside the other
+    memory = weight.view(-1)
+    memory.copy_(turned.view(-1))
+    return memory.view(n_out, n_in).T
+
+
+@dataclass(frozen=True, eq=False)
+class RowMatrix:
+    """A matrix [n_out, n_in] that is read at the speed of memory when one row comes.
+
+    It holds no numbers of its own: blocks and rest are views of `values`.
+
+    >>> matrix = RowMatrix(torch.arange(10.0).view(5, 2))
+    >>> matrix.blocks.shape, matrix.rest.shape  # as many rows a block as go in evenly
+    (torch.Size([4, 1, 2]), torch.Size([1, 2]))
+    >>> matrix(torch.tensor([1.0, 1.0]))
+    tensor([ 1.,  5.,  9., 13., 17.])
+    """
+
+    values: Float[Tensor, "n_out n_in"]
+    blocks: Float[Tensor, "n_blocks n_a_block n_in"] = field(init=False)
+    rest: Float[Tensor, "n_rest n_in"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Cuts once, at load, what each token would cut again."""
+        n_out, n_in = self.values.shape
+        n_blocks = min(n_out, max(LEAST_BLOCKS, torch.get_num_threads()))
+        n_even = n_out - n_out % n_blocks
+        blocks = self.values[:n_even].view(n_blocks, n_even // n_blocks, n_in)
+        object.__setattr__(self, "blocks", blocks)
+        object.__setattr__(self, "rest", self.values[n_even:])
+
+    def __call__(
+        self, x: Float[Tensor, "*batch n_in"]
+    ) -> Float[Tensor, "*batch n_out"]:
+        """x times the matrix turned: each output is a row of it times a row of x."""
+        *batch, n_in = x.shape
+        rows = x.reshape(-1, n_in)
+        if len(rows) >= FEW:
+            return x @ self.values.T
+        return product_by_blocks(rows, self.blocks, self.rest).reshape(*batch, -1)
+
+    def rows(self, ids: Int[Tensor, "*ids"]) -> Float[Tensor, "*ids n_in"]:
+        """The rows of these numbers, for a matrix that is a table of vectors."""
+        return self.values[ids]
+
+    def widened(self) -> Float[Tensor, "n_out n_in"]:
+        """The matrix in float32: itself."""
+        return self.values
+
+
+def product_by_blocks(
+    rows: Float[Tensor, "n_rows n_in"],
+    blocks: Float[Tensor, "n_blocks n_a_block n_in"],
+    rest: Float[Tensor, "n_rest n_in"],
+) -> Float[Tensor, "n_rows n_out"]:
+    """A few rows times each block, side by side, and times what was left over.
+
+    >>> from torch import arange, ones
+    >>> product_by_blocks(ones(1, 2), arange(8.0).view(2, 2, 2), ones(1, 2))
+    tensor([[ 1.,  5.,  9., 13.,  2.]])
+    """
+    n_blocks, _, n_in = blocks.shape
+    columns = rows.T.expand(n_blocks, n_in, len(rows))  # no copy: a stride of 0
+    found = torch.bmm(blocks, columns)  # [n_blocks, n_a_block, n_rows]
+    found = found.flatten(end_dim=1).T  # [n_rows, n_blocks * n_a_block]
+    return torch.cat([found, rows @ rest.T], dim=-1) if len(rest) else found
