@@ -1,7 +1,7 @@
 """The checks of this project: the same here, in CI and on a contributor's machine.
 
     nox                                    lint, types, tests, golden, mutants,
-                                           docs, site
+                                           labs, docs, site
     nox -s tests -- tests/test_attention.py -k softmax
     nox -s serve                           the book at http://localhost:8000
     nox -s bench                           the bars on time and memory; never in CI
@@ -28,7 +28,10 @@ nox.needs_version = ">=2025.2.9"
 # torch comes from, and uv does not read them.
 nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
-nox.options.sessions = ["lint", "types", "tests", "golden", "mutants", "docs", "site"]
+nox.options.sessions = [
+    *("lint", "types", "tests", "golden", "mutants"),
+    *("labs", "docs", "site"),
+]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
@@ -57,7 +60,9 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The rules of every room."""
     session.install(".[properties]", *group("test"))
-    session.run("pytest", "--ignore=tests/golden", *session.posargs)
+    # These have sessions of their own, with what they need.
+    elsewhere = [f"--ignore=tests/{name}" for name in ("golden", "labs", "site")]
+    session.run("pytest", *elsewhere, *session.posargs)
 
 
 @nox.session
@@ -72,6 +77,13 @@ def mutants(session: nox.Session) -> None:
     """Each mistake of docs/wrong in its right piece's place, and who catches it."""
     session.install(".[properties]")
     session.run("python", "-m", "wrong.catalogue", env={"PYTHONPATH": "docs"})
+
+
+@nox.session
+def labs(session: nox.Session) -> None:
+    """Each notebook, top to bottom, with the package and its extra `labs` alone."""
+    session.install(".[labs]", "beartype", "pytest")  # tests/conftest.py has beartype
+    session.run("pytest", "tests/labs", *session.posargs)
 
 
 @nox.session

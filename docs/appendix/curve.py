@@ -1,6 +1,6 @@
 """Draws the curve of the training: `python docs/appendix/curve.py` writes curve.svg.
 
-Needs matplotlib (the extra `labs`). Text in it is text, what would be black has the
+Needs matplotlib (the group `docs`). Text in it is text, what would be black has the
 colour of the page's text, and the ground is the page's.
 """
 
