@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from gpt2hw.figures.svg import visible
 from gpt2hw.pretrained import GPT2
 from gpt2hw.tokenizer import Tokenizer
 
@@ -46,9 +47,11 @@ def _loaded(name: str) -> Running:
 def token_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     """Each token as a short label: a space is a middle dot, a line's end an arrow.
 
+    Other control characters are pictures, as ␀.
+
     >>> from gpt2hw import Tokenizer
     >>> token_labels(Tokenizer.from_pretrained("gpt2"), [15496, 995])
     ['Hello', '·world']
     """
-    visible = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})
-    return [tokenizer.decode([i]).translate(visible) for i in ids]
+    signs = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})
+    return [visible(tokenizer.decode([i]).translate(signs)) for i in ids]

@@ -1,5 +1,6 @@
 """Tensors as boxes with coloured edges: what goes into what, in which shape."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,10 @@ class Box:
     axes: tuple[str, ...]
 
     def __init__(self, name: str, *axes: str) -> None:
+        if not axes or not all(re.fullmatch(r"(\d+ )*\S+", axis) for axis in axes):
+            raise ValueError(
+                f"axes: must be names or numbers, as '3 n_embd', not {axes!r:.80}"
+            )
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "axes", axes)
 
@@ -88,6 +93,8 @@ def axis_length(axis: str, sizes: Mapping[str, int]) -> int:
     """
     product = 1
     for word in axis.split():
+        if not word.isdigit() and word not in sizes:
+            raise ValueError(f"sizes: the axis {word!r:.80} has no length there")
         product *= int(word) if word.isdigit() else sizes[word]
     return product
 

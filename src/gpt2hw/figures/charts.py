@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from math import floor, isfinite, log10
 
+from gpt2hw.figures.checks import finite, some
 from gpt2hw.figures.colours import figure_colour
-from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, text_width
+from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, fitting, text_width
 
 DASHES = (None, "7 4", "2 3", "9 3 2 3", "4 4", "12 4")
 
@@ -24,6 +25,7 @@ def bar_chart(
     colour. Names are in code font unless `mono` is False.
     """
     pairs = list(bars.items()) if isinstance(bars, Mapping) else list(bars)
+    some("bars", pairs)
     return bar_charts(
         [("", pairs)], form=form, mono=mono, marked=marked, alt=alt, width=width
     )
@@ -43,8 +45,10 @@ def bar_charts(
     For a distribution before and after each filter.
     """
     everything = [pair for _, pairs in charts for pair in pairs]
+    some("charts", everything)
     most = max((abs(v) for _, v in everything if isfinite(v)), default=1) or 1
-    left = max(text_width(name, mono) for name, _ in everything) + 8
+    names = {name: fitting(name, 0.6 * width, mono) for name, _ in everything}
+    left = max(text_width(name, mono) for name in names.values()) + 8
     right = max(text_width(form.format(v)) for _, v in everything) + 8
     canvas, y = Canvas(width), 0.0
     for title, pairs in charts:
@@ -55,7 +59,7 @@ def bar_charts(
             colour = figure_colour(1 if name in marked else 0)
             share = abs(value) / most if isfinite(value) else 0.0  # NaN has no bar
             long = max(share * (width - left - right), 0.5)
-            canvas.text(left - 8, y + 16, name, anchor="end", mono=mono)
+            canvas.text(left - 8, y + 16, names[name], anchor="end", mono=mono)
             canvas.rect(left, y + 3, long, 17, fill=colour, opacity=0.75)
             canvas.text(left + long + 6, y + 16, form.format(value))
             y += 23
@@ -88,6 +92,7 @@ def line_plot(
     """
     xs = [x for points in lines.values() for x in points[0]]
     ys = [y for points in lines.values() for y in points[1]]
+    _check_points(lines, log_x, log_y)
     y_low = y_from if y_from is not None else min(ys) if log_y else min(0.0, *ys)
     y_high = y_to if y_to is not None else max(ys)
     canvas = Canvas(width)
@@ -115,6 +120,22 @@ def line_plot(
         for x, y in points if markers else []:
             canvas.add("circle", style=f"fill:{colour}", cx=x, cy=y, r=4)
     return canvas.figure(bottom + (50 if x_title else 28), alt or _said(lines, x_title))
+
+
+def _check_points(
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    log_x: bool,
+    log_y: bool,
+) -> None:
+    some("lines", lines)
+    for name, (xs, ys) in lines.items():
+        some(f"lines: {name}", xs)
+        if len(xs) != len(ys):
+            raise ValueError(f"lines: {name} has {len(xs)} xs and {len(ys)} ys")
+        for numbers, is_log in ((xs, log_x), (ys, log_y)):
+            finite(f"lines: {name}", numbers)
+            if is_log and min(numbers) <= 0:
+                raise ValueError(f"lines: {name} has {min(numbers)} on a log scale")
 
 
 def _legend(canvas: Canvas, names: list[str]) -> float:
@@ -155,7 +176,7 @@ def ticks(low: float, high: float, log: bool = False) -> list[float]:
         base = 2.0 if few else 10.0
         powers = [base**n for n in range(-60, 60)]
         found = [p for p in powers if low * 0.999 <= p <= high * 1.001]
-        return found[:: -(-len(found) // 7)] or [low, high]
+        return found[:: max(-(-len(found) // 7), 1)] or [low, high]
     rough = (high - low) / 5 or 1.0
     size = 10.0 ** floor(log10(rough))
     step = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= rough * 0.999)

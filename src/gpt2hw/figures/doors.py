@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from gpt2hw.config import GPT2Config
 from gpt2hw.figures.boxes import axis_length, axis_sizes
 from gpt2hw.figures.colours import axis_colour
-from gpt2hw.figures.svg import MONO, Canvas, text_width
+from gpt2hw.figures.svg import MONO, Canvas, escaped, text_width
 
 Models = Sequence[tuple[str, GPT2Config]]
 Shape = tuple[str, ...]
@@ -56,7 +55,7 @@ class Pieces:
     def text(self, x: float, y: float, text: str, **given: object) -> None:
         """A line of text in ink unless `style` says otherwise."""
         given.setdefault("style", INK)
-        self.canvas.add("text", escape(text, quote=False), x=x, y=y, **given)
+        self.canvas.add("text", escaped(text), x=x, y=y, **given)
 
     def box(self, door: Door, x: float, y: float, width: float, height: float) -> None:
         """A rectangle with title and step, a link where the step has an address."""
@@ -77,9 +76,9 @@ class Pieces:
         """The name, and what the door is for: below it, or beside it if that fits."""
         low = self.plan.aside and height >= 48
         at = f'x="{x:g}" dy="20"' if low else 'dx="4"'
-        inside = f'<tspan font-weight="600">{escape(door.title)}</tspan>'
+        inside = f'<tspan font-weight="600">{escaped(door.title)}</tspan>'
         if low or x + text_width(f"{door.title} {door.note}") <= end:
-            note = escape(door.note)
+            note = escaped(door.note)
             inside += f' <tspan {at} class="door__note" font-size="14">{note}</tspan>'
         self.canvas.add("text", inside, style=INK, x=x, y=y)
 
@@ -115,10 +114,10 @@ class Pieces:
     ) -> None:
         """[192, 576], each number in its axis's colour; `of` stands before it."""
         spans = ", ".join(
-            f'<tspan style="fill:{axis_colour(axis)}">{escape(word)}</tspan>'
+            f'<tspan style="fill:{axis_colour(axis)}">{escaped(word)}</tspan>'
             for word, axis in zip(words, axes, strict=True)
         )
-        inside = f"{escape(of)} [{spans}]".strip()
+        inside = f"{escaped(of)} [{spans}]".strip()
         self.canvas.add("text", inside, style=NUMBERS, x=x, y=y, **given)
 
     def arrow(self, y: float, length: float, of: str = "", *axes: str) -> float:

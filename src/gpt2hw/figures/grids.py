@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from jaxtyping import Bool
 from torch import Tensor
 
+from gpt2hw.figures.checks import as_many, some
 from gpt2hw.figures.colours import INK, axis_colour, figure_colour
 from gpt2hw.figures.labels import label_table, margins
 from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, text_width
@@ -24,6 +25,9 @@ def cell_grids(
     `grids`: (title, rows of words); `colours`: for each grid a number per cell, equal
     numbers share a colour. The axes' names stand at the first grid of a line.
     """
+    some("grids", grids)
+    for title, rows in grids:
+        some(f"grids: {title}", [word for row in rows for word in row])
     canvas = Canvas(width)
     side = 22.0 if axes[0] else 0.0
     room = (width - side - 16 * (per_row - 1)) / per_row
@@ -100,6 +104,9 @@ def mask_grid(
 ) -> Figure:
     """Who may look at whom: a full cell where the mask is True, else an empty one."""
     n_row, n_column = mask.shape
+    some("mask", mask.flatten())
+    as_many("rows", rows, n_row)
+    as_many("columns", columns, n_column)
     canvas = Canvas(width)
     left, top = margins(rows, columns, axes)
     cell = min((width - left - 2) / n_column, 40.0)

@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 
 from gpt2hw.figures.colours import axis_colour
-from gpt2hw.figures.svg import FONT, Canvas, text_width
+from gpt2hw.figures.svg import FONT, WIDTH, Canvas, fitting, text_width
 
 Names = Sequence[str]
+MOST = 0.5 * WIDTH  # units for a name
 
 
 def margins(rows: Names, columns: Names, axes: tuple[str, str]) -> tuple[float, float]:
     """The room that the names need at the left and above, in units."""
-    left = max([text_width(r, mono=True) for r in rows], default=0) + 8
-    top = max([text_width(c, mono=True) for c in columns], default=0) + 8
+    left = max([text_width(r, mono=True) for r in _cut(rows)], default=0) + 8
+    top = max([text_width(c, mono=True) for c in _cut(columns)], default=0) + 8
     return left + (24 if axes[0] else 0), top + (24 if axes[1] else 0)
+
+
+def _cut(names: Names) -> list[str]:
+    return [fitting(name, MOST, mono=True) for name in names]
 
 
 def label_table(
@@ -36,9 +41,9 @@ def label_table(
         )
     if axes[1]:
         canvas.text(middle[0], FONT, axes[1], anchor="middle", colour=column_colour)
-    for i, name in enumerate(rows):
+    for i, name in enumerate(_cut(rows)):
         y = top + (i + 0.5) * high / len(rows) + 5
         canvas.text(left - 6, y, name, anchor="end", mono=True, colour=row_colour)
-    for j, name in enumerate(columns):
+    for j, name in enumerate(_cut(columns)):
         x = left + (j + 0.5) * wide / len(columns) + 5
         canvas.text(x, top - 6, name, mono=True, turn=-90, colour=column_colour)

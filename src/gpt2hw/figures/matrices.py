@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gpt2hw.figures.checks import as_many, finite, some
 from gpt2hw.figures.colours import INK, figure_colour
 from gpt2hw.figures.labels import Names, label_table, margins
 from gpt2hw.figures.pixels import opacity_png
@@ -35,6 +36,9 @@ def heat_map(
     """
     values = values.detach().to(torch.float64).cpu()
     n_row, n_column = values.shape
+    _check(values, most)
+    as_many("rows", rows, n_row)
+    as_many("columns", columns, n_column)
     canvas = Canvas(width)
     left, top = margins(rows, columns, axes)
     wide = min((width - left - 2) / n_column, 60.0)
@@ -64,8 +68,10 @@ def heat_maps(
     parted by a line's end.
     """
     values = values.detach().to(torch.float64).cpu()
-    _, n_row, n_column = values.shape
-    most = float(values.abs().max()) if most is None else most
+    n_map, n_row, n_column = values.shape
+    _check(values, most)
+    as_many("names", names, n_map)
+    most = _largest(values) if most is None else most
     canvas = Canvas(width)
     gap = 14.0
     side = (width - gap * (per_row - 1)) / per_row - 1
@@ -129,8 +135,18 @@ def _amounts(
     values: Float[Tensor, "n_row n_column"], most: float | None
 ) -> Float[Tensor, "n_row n_column"]:
     """Values as shares of `most`, from -1 to 1; what is not finite has no colour."""
-    finite = torch.where(values.isfinite(), values, 0.0)
-    return (finite / (most or float(finite.abs().max()) or 1.0)).clamp(-1, 1)
+    known = torch.where(values.isfinite(), values, 0.0)
+    return (known / (most or _largest(values))).clamp(-1, 1)
+
+
+def _largest(values: Float[Tensor, "*axes"]) -> float:
+    """The largest size that is finite; 1 where all is zero, or nothing is finite."""
+    return float(torch.where(values.isfinite(), values, 0.0).abs().max()) or 1.0
+
+
+def _check(values: Float[Tensor, "*axes"], most: float | None) -> None:
+    some("values", values.flatten())
+    finite("most", [] if most is None else [most], least=0)
 
 
 def short(value: float) -> str:

@@ -3,12 +3,11 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from gpt2hw.figures.svg import Figure
+from gpt2hw.figures.svg import Figure, escaped
 
 STILL = "GPT2HW_STILL"  # set where pages are made: a slider there would be dead
 N_STILLS = 4
@@ -31,7 +30,7 @@ class Stills:
 def _still(name: str, thing: object) -> str:
     if isinstance(thing, Figure):
         return str(thing.captioned(". ".join(filter(None, (name, thing.caption)))))
-    return f"<p>{escape(name)}</p><pre>{escape(str(thing))}</pre>"
+    return f"<p>{escaped(name)}</p><pre>{escaped(str(thing))}</pre>"
 
 
 def slide(draw: Callable[..., object], **knobs: Sequence[Any]) -> Stills | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gpt2hw.figures.checks import finite, some
 from gpt2hw.figures.colours import axis_colour, figure_colour
 from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, text_width
 
@@ -19,6 +20,8 @@ def residual_stream(
     `parts`: (name, amount) in the order of writing, as ("embed", 3.1),
     ("h.0.attn", 2.0), ...
     """
+    some("parts", parts)
+    finite("parts", [amount for _, amount in parts], least=0)
     most = max(amount for _, amount in parts) or 1
     left = max(text_width(name, mono=True) for name, _ in parts) + 12
     right = max(text_width(form.format(a)) for _, a in parts) + 14

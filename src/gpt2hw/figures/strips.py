@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from gpt2hw.figures.checks import as_many, finite, some
 from gpt2hw.figures.colours import INK, figure_colour
 from gpt2hw.figures.svg import WIDTH, Canvas, Figure, text_width
 
@@ -17,6 +18,7 @@ def token_strip(
 
     `pieces` as `token_labels` gives them (a space is a middle dot).
     """
+    as_many("ids", ids, len(pieces))
     canvas, x, y = Canvas(width), 0.0, 0.0
     step = 56.0 if ids else 34.0
     for i, piece in enumerate(pieces):
@@ -45,9 +47,11 @@ def byte_strip(
     A part too short to be seen is widened, so the strip is not quite to scale; below,
     each part has its first byte, its length, and its detail.
     """
+    some("parts", parts)
+    finite("parts", [n for _, n in parts], least=0)
     total = sum(n for _, n in parts)
     least = 14.0
-    shares = [max(n / total * width, least) for _, n in parts]
+    shares = [max(n / (total or 1) * width, least) for _, n in parts]
     shares = [s * width / sum(shares) for s in shares]
     canvas, x, y, start = Canvas(width), 0.0, 56.0, 0
     said = []
@@ -75,19 +79,27 @@ def ledger(
 ) -> Figure:
     """A number as the sum of its parts: one bar to scale, then a line for each part."""
     pairs = list(parts.items()) if isinstance(parts, Mapping) else list(parts)
+    some("parts", pairs)
+    finite("parts", [n for _, n in pairs], least=0)
     total = sum(n for _, n in pairs)
+    whole = total or 1
     canvas, x, y = Canvas(width), 0.0, 54.0
     for i, (name, n) in enumerate(pairs):
-        share = n / total * width
+        share = n / whole * width
         canvas.rect(x, 4, max(share - 1, 0.5), 34, fill=figure_colour(i), opacity=0.6)
         canvas.rect(0, y, 14, 14, fill=figure_colour(i), opacity=0.6)
         canvas.text(22, y + 13, name)
         canvas.text(width - 66, y + 13, f"{n:,}", anchor="end")
-        canvas.text(width, y + 13, f"{n / total:.1%}", anchor="end")
+        canvas.text(width, y + 13, f"{n / whole:.1%}", anchor="end")
         x, y = x + share, y + 23
     canvas.line([(0, y + 1), (width, y + 1)], colour=INK, opacity=0.5)
     canvas.text(22, y + 18, "together", bold=True)
     canvas.text(width - 66, y + 18, f"{total:,}", anchor="end", bold=True)
-    said = ", ".join(f"{name} {n:,} ({n / total:.1%})" for name, n in pairs)
+    said = ", ".join(f"{name} {n:,} ({n / whole:.1%})" for name, n in pairs)
     unit = f" {unit}" if unit else ""
     return canvas.figure(y + 28, alt or f"{total:,}{unit}, made of {said}.")
+
+
+def _percent(n: int, total: int) -> str:
+    """The share in per cent; one that is there is never written as nothing."""
+    return "<0.1%" if 0 < n < total / 2000 else f"{n / total:.1%}"

@@ -6,6 +6,7 @@ bytes.
 """
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from html import escape
 from unicodedata import east_asian_width
@@ -14,6 +15,11 @@ from gpt2hw.figures.colours import INK
 
 WIDTH = 480  # units; shown at 360 pixels of screen, a letter of 15 is 10 pixels high
 FONT = 15
+# What no XML may hold, not even escaped: a control character has a picture in Unicode.
+_PICTURES = {n: 0x2400 + n for n in range(32) if chr(n) not in "\n\t"} | {0x7F: 0x2421}
+_NO_TEXT = re.compile("[\x80-\x9f\ud800-\udfff\ufffe\uffff]")
+# An image and its mask; what is written as text has no "<" that could look like them.
+_MASKED = re.compile(r'(<mask id="|<rect [^<>]* mask="url\(#)(mask-[0-9]+)-ID')
 MONO = "var(--figure-mono, monospace)"
 
 
@@ -31,7 +37,7 @@ class Figure:
     def __str__(self) -> str:
         """The HTML of the figure, on one line."""
         below = (
-            f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
+            f"<figcaption>{escaped(self.caption)}</figcaption>" if self.caption else ""
         )
         opening = '<figure class="drawn" data-search-exclude="">'
         return f"{opening}{self.svg}{below}</figure>"
@@ -58,6 +64,26 @@ def number(x: float) -> str:
     return "0" if text == "-0" else text
 
 
+def visible(text: str) -> str:
+    r"""The text with a picture for each control character but line feed and tab.
+
+    What is no character at all becomes the sign for that.
+
+    >>> visible("a\0b"), visible("\ud800")
+    ('a␀b', '\ufffd')
+    """
+    return _NO_TEXT.sub("\ufffd", text.translate(_PICTURES))
+
+
+def escaped(text: str) -> str:
+    """A text as it may stand in the SVG, also between quotation marks.
+
+    >>> escaped('a < "b"')
+    'a &lt; &quot;b&quot;'
+    """
+    return escape(visible(text))
+
+
 def text_width(text: str, mono: bool = False, size: float = FONT) -> float:
     """About how many units a line of text takes; the page's font decides.
 
@@ -66,6 +92,21 @@ def text_width(text: str, mono: bool = False, size: float = FONT) -> float:
     """
     wide = sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
     return wide * size * (0.6 if mono else 0.56)
+
+
+def fitting(text: str, room: float, mono: bool = False) -> str:
+    """The text, or as much of its start as takes no more than `room` units.
+
+    A token may be 128 characters long.
+
+    >>> fitting("-" * 66, 60, mono=True)
+    '-----…'
+    """
+    if text_width(text, mono) <= room:
+        return text
+    while text and text_width(f"{text}…", mono) > room:
+        text = text[:-1]
+    return f"{text}…"
 
 
 class Canvas:
@@ -82,7 +123,7 @@ class Canvas:
         """An element; attributes with `_` for `-`, numbers to a hundredth."""
         given = {"style": style or None} | given
         attributes = "".join(
-            f' {key.strip("_").replace("_", "-")}="{escape(_value(value))}"'
+            f' {key.strip("_").replace("_", "-")}="{escaped(_value(value))}"'
             for key, value in given.items()
             if value is not None
         )
@@ -105,7 +146,7 @@ class Canvas:
         style += ";font-weight:600" if bold else ""
         self.add(
             "text",
-            escape(text, quote=False),
+            escape(visible(text), quote=False),
             style=style + ";white-space:pre",
             x=x,
             y=y,
@@ -132,7 +173,7 @@ class Canvas:
         """A rectangle; `tip` is shown where a mouse rests on it."""
         self.add(
             "rect",
-            f"<title>{escape(tip, quote=False)}</title>" if tip else "",
+            f"<title>{escape(visible(tip), quote=False)}</title>" if tip else "",
             style=f"fill:{fill};stroke:{stroke}",
             x=x,
             y=y,
@@ -186,9 +227,11 @@ class Canvas:
 
     def figure(self, height: float, alt: str) -> Figure:
         """The picture, `height` units high; ids are made of what is in it."""
+        alt = visible(alt.replace("\n", " "))
         masks = f"<defs>{''.join(self.masks)}</defs>" if self.masks else ""
         inside = masks + "".join(self.elements)
         name = hashlib.sha256((inside + alt).encode()).hexdigest()[:10]
+        inside = _MASKED.sub(rf"\1\2-{name}", inside)
         size = f"{number(self.width)} {number(height)}"
         most = f"max-width:{number(self.width * 1.2)}px"
         svg = (
@@ -196,7 +239,7 @@ class Canvas:
             f'aria-label="{escape(alt)}" font-size="{FONT}" '
             f'style="font-family:inherit;{most};height:auto">'
             f"<title>{escape(alt, quote=False)}</title>"
-            f"{inside.replace('-ID', '-' + name)}</svg>"
+            f"{inside}</svg>"
         )
         return Figure(svg=svg, alt=alt)
 
