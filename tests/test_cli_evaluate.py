@@ -236,6 +236,20 @@ def test_a_file_that_is_none_is_named(capsys, tmp_path):
     assert f"{tmp_path} is a folder, not a text" in run(capsys, tmp_path, status=1)
 
 
+def test_a_name_that_can_be_no_files_is_told_as_such(capsys):
+    assert "path: must be the path of a file, not ''" in run(capsys, "", status=1)
+
+
+@no_windows
+def test_a_name_of_two_lines_is_spelt_out(capsys, tmp_path):
+    assert r"a\nb: No such file" in run(capsys, tmp_path / "a\nb", status=1)
+
+
+@no_windows
+def test_a_file_that_fails_while_it_is_read_is_named(capsys):
+    assert "/proc/self/mem: " in run(capsys, "/proc/self/mem", status=1)
+
+
 @no_windows
 def test_what_never_ends_is_not_read(capsys):
     assert "is a device, not a text" in run(capsys, "/dev/zero", status=1)

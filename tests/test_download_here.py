@@ -76,6 +76,13 @@ def test_offline_opens_no_connection_and_lists_where_it_looked(
     assert files_in(download(NAME, **options)) == FILES
 
 
+def test_force_offline_says_that_the_two_exclude_each_other(hub, no_network):
+    put_into_cache(hub)
+    said = refused(NAME, error=CheckpointError, offline=True, force=True)
+    assert "force" in said
+    assert "not on this machine" not in said
+
+
 def test_a_refused_port_says_that_nothing_answers(monkeypatch):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from downloads import NAME, WEIGHTS, drafts, files_in, machine, repository
+from downloads import (
+    NAME,
+    WEIGHTS,
+    drafts,
+    files_in,
+    machine,
+    repository,
+    run,
+    said_as_one_line,
+)
 from gpt2hw import CheckpointError, DownloadError, download
 
 FILES = repository()
@@ -106,6 +115,13 @@ def test_a_pipe_in_the_way_keeps_nobody_waiting(hub):
     os.mkfifo(FOLDER / WEIGHTS)
     with pytest.raises(DownloadError, match="pipe"):
         download(NAME, FOLDER)
+
+
+def test_on_the_command_line_an_empty_folder_is_none_too(hub):
+    status, out, errors = run(NAME, "--directory", "")
+    assert (status, out) == (1, "")
+    assert "directory: must be a folder" in said_as_one_line(errors)
+    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"size": -1}', b"\xff" * 99])

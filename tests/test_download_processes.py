@@ -145,10 +145,20 @@ def test_on_a_terminal_a_bar_tells_rate_and_remaining_time(hub, has_length):
         assert re.search(r"0:00:0\d", errors)
 
 
-def on_a_terminal(*arguments) -> str:
+@posix
+@pytest.mark.parametrize("size", ["0", "²", "-1", "9" * 30])
+def test_a_size_of_the_terminal_that_is_none_keeps_nothing_off(hub, size):
+    hub.put(NAME, SMALLER)
+    hub.fault(faults.slow(2e6), host="cdn")
+    errors = on_a_terminal(NAME, "--directory", FOLDER, COLUMNS=size, LINES=size)
+    assert WEIGHTS in errors
+    assert files_in(FOLDER) == SMALLER
+
+
+def on_a_terminal(*arguments, **variables: str) -> str:
     """What the command writes to a terminal as standard error."""
     master, terminal = os.openpty()
-    environment = {"TERM": "xterm", "COLUMNS": "100"}
+    environment = {"TERM": "xterm", "COLUMNS": "100"} | variables
     process = start(*arguments, stderr=terminal, environment=environment)
     os.close(terminal)
     written = b""

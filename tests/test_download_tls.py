@@ -69,3 +69,10 @@ def test_http_is_told_from_https(hub, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", hub.url.replace("https:", "http:"))
     with pytest.raises(DownloadError):
         download(NAME)
+
+
+def test_certificates_that_cannot_be_read_are_told_as_such(hub, monkeypatch, tmp_path):
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "not_there.pem"))
+    with pytest.raises(DownloadError, match="REQUESTS_CA_BUNDLE") as caught:
+        download(NAME)
+    assert "written" not in str(caught.value)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from gpt2hw import GPT2Config, figures
+from gpt2hw import GPT2Config, Tokenizer, figures
 from gpt2hw.attention import causal_mask
 from gpt2hw.figures import (
     AXIS_COLOURS,
@@ -31,6 +31,7 @@ from gpt2hw.figures import (
     residual_stream,
     running,
     shape_flow,
+    slide,
     token_labels,
     token_strip,
 )
@@ -264,6 +265,128 @@ def test_a_label_shows_its_space_and_its_line_end():
     tokenizer = running().tokenizer
     assert token_labels(tokenizer, tokenizer.encode("a\n"))[-1] == "↵"
     assert "·" in "".join(token_labels(tokenizer, tokenizer.encode("a king")))
+
+
+ODD = ["\0", "\x1b[31m", "\x85", "\ud800", "\uffff", "\n", '"><script>', "&amp;", "]]>",
+       "mask-0-ID", "\u202e\u05d0", "👩\u200d👧", ""]  # fmt: skip
+LABELLED: dict[str, Callable[[str], Figure]] = {
+    "heat_map": lambda w: heat_map(TABLE[:1, :1], [w], [w], axes=(w, w), alt=w),
+    "heat_map as image": lambda w: heat_map(torch.eye(30), axes=(w, w)),
+    "heat_maps": lambda w: heat_maps(TABLE[None], [w]),
+    "bar_charts": lambda w: bar_charts([(w, [(w, 1.0)])], marked=[w]),
+    "line_plot": lambda w: line_plot(
+        {w: ([1], [1]), f"{w}2": ([2], [2])}, x_title=w, y_title=w),
+    "shape_flow": lambda w: shape_flow([Box(w, "n_seq"), w]),
+    "byte_strip": lambda w: byte_strip([(w, 1)], details=[w]),
+    "token_strip": lambda w: token_strip([w], [1]),
+    "ledger": lambda w: ledger({w: 1}, unit=w),
+    "cell_grids": lambda w: cell_grids([(w, [[w]])], axes=(w, w)),
+    "mask_grid": lambda w: mask_grid(torch.ones(1, 1, dtype=torch.bool), [w], [w]),
+    "residual_stream": lambda w: residual_stream([(w, 1.0)], unit=w),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ODD, ids=ascii)
+@pytest.mark.parametrize("draw", LABELLED.values(), ids=LABELLED)
+def test_no_word_can_break_a_figure_or_put_an_element_into_it(draw, word):
+    figure = draw(word).captioned(word)
+    page = parsed(figure)
+    str(figure).encode()
+    assert "script" not in [element.tag for element in page.iter()]
+    assert page[0].get("aria-label") == figure.alt
+    usual = {e.tag for e in parsed(draw("plain")).iter()} | {"figcaption"}
+    assert {element.tag for element in page.iter()} <= usual
+
+
+def test_a_word_like_a_masks_name_stays_as_it_is():
+    words = ["TOKEN-ID", '<rect mask="url(#mask-0-ID)']
+    figure = heat_map(torch.eye(30), axes=(words[0], words[1]))
+    assert set(words) <= set(texts(figure))
+
+
+def test_a_slider_of_odd_values_is_well_formed():
+    page = f"<p>{slide(lambda word: word, word=ODD)}</p>"
+    assert "script" not in [e.tag for e in ElementTree.fromstring(page).iter()]
+
+
+def test_every_token_of_gpt2_can_be_shown():
+    tokenizer = Tokenizer.from_pretrained("gpt2")
+    ids = list(range(tokenizer.n_vocab))
+    labels = token_labels(tokenizer, ids)
+    assert parsed(token_strip(labels, ids)) is not None
+    assert labels[188] == "␀"
+
+
+def test_a_long_name_leaves_room_for_the_table():
+    names = ["-" * 128, "深" * 128]
+    for figure in (
+        heat_map(torch.eye(2), names, names),
+        bar_chart(dict.fromkeys(names, 1)),
+    ):
+        rects = list(parsed(figure).iter("rect"))
+        assert min(float(rect.get("width", 0)) for rect in rects) > 20
+        assert max(float(rect.get("x", 0)) for rect in rects) < 480
+
+
+def test_scores_behind_a_mask_do_not_hide_the_others():
+    scores = TABLE.masked_fill(TABLE == 0, -torch.inf)
+    pictures = (heat_maps(m[None], ["head"]) for m in (scores, TABLE))
+    uris = [next(parsed(f).iter("image")).get("href") for f in pictures]
+    assert uris[0] == uris[1]
+
+
+NOTHING = torch.zeros(0, 2)
+
+
+@pytest.mark.parametrize(
+    ("draw", "argument"),
+    [
+        (lambda: heat_map(NOTHING), "values"), (lambda: heat_map(NOTHING.T), "values"),
+        (lambda: heat_map(TABLE, ["a"]), "rows"),
+        (lambda: heat_map(TABLE, (), ["a"] * 5), "columns"),
+        (lambda: heat_map(TABLE, most=float("nan")), "most"),
+        (lambda: heat_maps(NOTHING[None], ["a"]), "values"),
+        (lambda: heat_maps(TABLE[None], ["a", "b"]), "names"),
+        (lambda: bar_chart({}), "bars"), (lambda: bar_charts([("a", [])]), "charts"),
+        (lambda: line_plot({}), "lines"), (lambda: line_plot({"a": ([], [])}), "lines"),
+        (lambda: line_plot({"a": ([1, 2], [1])}), "lines"),
+        (lambda: line_plot({"a": ([1], [float("nan")])}), "lines"),
+        (lambda: line_plot({"a": ([float("inf")], [1])}), "lines"),
+        (lambda: line_plot({"a": ([0], [1])}, log_x=True), "lines"),
+        (lambda: line_plot({"a": ([1], [-1])}, log_y=True), "lines"),
+        (lambda: Box("x"), "axes"), (lambda: Box("x", ""), "axes"),
+        (lambda: Box("x", "a b"), "axes"),
+        (lambda: shape_flow([Box("x", "n_sec")], sizes=SIZES), "sizes"),
+        (lambda: token_strip(["a", "b"], [1]), "ids"),
+        (lambda: byte_strip([]), "parts"), (lambda: byte_strip([("a", -1)]), "parts"),
+        (lambda: ledger({}), "parts"), (lambda: ledger({"a": 2, "b": -1}), "parts"),
+        (lambda: cell_grids([]), "grids"), (lambda: cell_grids([("a", [])]), "grids"),
+        (lambda: mask_grid(NOTHING.bool()), "mask"),
+        (lambda: mask_grid(TABLE.bool(), ["a"]), "rows"),
+        (lambda: residual_stream([]), "parts"),
+        (lambda: residual_stream([("a", float("nan"))]), "parts"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_refused_by_the_arguments_name(draw, argument):
+    with pytest.raises(ValueError, match=rf"^{argument}: "):
+        draw()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: byte_strip([("empty", 0)]), lambda: ledger({"none": 0}),
+        lambda: residual_stream([("still", 0.0)]), lambda: heat_map(TABLE[:1, :1] * 0),
+        lambda: line_plot({"a": ([1e40], [1e40])}, log_x=True, log_y=True),
+        lambda: line_plot({"a": ([0, 0], [0, 0])}), lambda: bar_chart({"a": 0.0}),
+        lambda: heat_map(torch.full((2, 2), torch.nan), numbers=True),
+    ],
+)  # fmt: skip
+def test_the_least_there_can_be_is_drawn_without_a_coordinate_that_is_none(draw):
+    page = parsed(draw())
+    for element in page.iter():
+        places = [v for k, v in element.items() if k not in ("aria-label", "href")]
+        assert not re.search(r"\b(nan|inf)\b", " ".join(places)), places
 
 
 def test_the_running_model_is_the_one_that_is_asked_for(monkeypatch, tmp_path):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -168,7 +169,7 @@ def test_a_broken_token_of_the_environment_is_named_by_its_variable(text, monkey
     "endpoint",
     ["", "huggingface.co", "ftp://hub", "file:///etc", "http://", "http://user:pw@hub",
      "http://hub?a=b", "http://hub#a", "http://hub:port", "http://[::1", "http://é",
-     "http://hub/a b", 5]
+     "http://hub/a b", "http://hub/\t", "http://hub\n", 5]
 )  # fmt: skip
 def test_what_is_no_address_of_a_hub_is_refused(endpoint):
     with pytest.raises(ValueError, match="endpoint: must be") as refusal:
@@ -390,6 +391,8 @@ def test_a_byte_a_try_is_no_progress_in_a_large_file():
         ("Fri, 31 Dec 1999 00:00:00 GMT", 0), ("Sat, 01 Jan 2000 00:02:00 -0000", 120),
         ("-1", None), ("1.5", None), ("soon", None), ("", None), ("٣", None),
         ("Sat, 99 Jan 2000 00:02:00 GMT", None),
+        ("Sat, 01 Jan 99999999999999999999 00:02:00 GMT", None),
+        ("Sat, 01 Jan 2000 00:02:00 +99999999999999999999", None),
     ],
 )  # fmt: skip
 def test_retry_after_is_seconds_or_a_date(said, seconds):
@@ -535,6 +538,16 @@ def test_a_broken_record_is_none(tmp_path, text):
     (tmp_path / ".gpt2hw").mkdir()
     (tmp_path / "file").write_bytes(b"abc")
     record_path(tmp_path / "file").write_text(text)
+    assert read_record(tmp_path / "file") is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"commit": 7}, {"size": 3.0}, {"sha256": None}, {"revision": ["main"]}]
+)
+def test_a_record_with_something_else_in_a_words_place_is_none(tmp_path, wrong):
+    (tmp_path / ".gpt2hw").mkdir()
+    (tmp_path / "file").write_bytes(b"abc")
+    record_path(tmp_path / "file").write_text(json.dumps(asdict(RECORD) | wrong))
     assert read_record(tmp_path / "file") is None
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gpt2hw.cli import console, usage
+from gpt2hw.cli.text import in_a_line
 from gpt2hw.errors import GPT2HWError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
@@ -107,6 +108,7 @@ def _message(error: Exception, lost: OSError | None = None) -> str | None:
         file = error.filename2 or error.filename  # the second is where to, of a move
         if not file and (lost is not None or console.cannot_write(error)):
             file = "standard output"  # what else is written has a name
+        file = in_a_line(str(file)) if file else None
         return f"{file}: {error.strerror}" if file else error.strerror or str(error)
     signs = ("out of memory", "not enough memory", "allocate memory")  # torch's own
     if isinstance(error, MemoryError) or (

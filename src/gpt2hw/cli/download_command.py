@@ -1,6 +1,5 @@
 """`gpt2hw download`: a model from the hub onto this machine."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,7 @@ def download(
         ),
     ],
     directory: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--directory",
             "-d",

@@ -9,17 +9,16 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpt2hw.cli import console
-from gpt2hw.cli.options import Device, Model, Threads, load
+from gpt2hw.cli.options import Device, Model, Precision, Threads, load
 from gpt2hw.cli.text import counted, legible
 from gpt2hw.cli.usage import must_be, whole
 from gpt2hw.errors import GPT2HWError
-from gpt2hw.files import not_a_file
+from gpt2hw.files import file_path, not_a_file
 
 if TYPE_CHECKING:
     from gpt2hw.evaluation import Evaluation
@@ -54,6 +53,7 @@ def evaluate(
     as_json: Annotated[
         bool, typer.Option("--json", help="print the same as JSON")
     ] = False,
+    precision: Precision = "float32",
     threads: Threads = None,
     device: Device = "cpu",
 ) -> None:
@@ -68,7 +68,7 @@ def evaluate(
     text = console.read_input() if file == "-" else read_text(file)
     if not text:
         raise GPT2HWError(f"{name} is empty: there is nothing to score")
-    engine, tokenizer = load(model, device, threads)
+    engine, tokenizer = load(model, device, threads, precision)
     if len(tokenizer.encode(text[:1000])) < 2:
         raise GPT2HWError(
             f"{name} has one token: the first has nothing before it, and is not scored"
@@ -90,12 +90,18 @@ def evaluate(
 def read_text(file: str) -> str:
     """The text in a file, its line ends as they are.
 
-    Raises GPT2HWError for what is no text in UTF-8, and OSError.
+    Raises GPT2HWError for what is no text in UTF-8, ValueError for what can be no
+    file's name, and OSError that names the file.
     """
     instead = not_a_file(file)
     if instead in ENDLESS:
         raise GPT2HWError(f"{legible(file)} is {instead}, not a text")
-    return console.utf8(Path(file).read_bytes(), legible(file))
+    path = file_path(file)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:  # one that comes in mid-file does not name it
+        raise OSError(error.errno, error.strerror, file) from None
+    return console.utf8(raw, legible(file))
 
 
 def checked(window: int | None, stride: int | None, n_ctx: int) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 Into a pipe or a file everything goes without colour, and each line whole, however long.
 """
 
-import os
 import re
 import sys
 import textwrap
@@ -17,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gpt2hw.cli.text import NARROWEST, in_a_line, neutral
+from gpt2hw.hub.progress import without_odd_sizes
 
 UNWRAPPED = 1_000_000  # columns
 GAP = "  "
@@ -31,13 +31,14 @@ class _Console(Console):
 def rich_console(stream: TextIO | None = None) -> Console:
     """A stream (None: standard output) to rich; NO_COLOR, TERM and COLUMNS are heeded.
 
-    COLUMNS and LINES that are no size are not: rich takes 0 for one, and fails at "²".
+    COLUMNS and LINES that are no size are not.
     """
-    sizes = {name: os.environ.get(name, "") for name in ("COLUMNS", "LINES")}
-    bad = {name for name, n in sizes.items() if not re.fullmatch("0*[1-9][0-9]{,5}", n)}
-    heeded = {name: value for name, value in os.environ.items() if name not in bad}
     console = _Console(
-        file=stream, highlight=False, markup=False, emoji=False, _environ=heeded
+        file=stream,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ=without_odd_sizes(),
     )
     is_wide = not console.is_terminal
     console.width = UNWRAPPED if is_wide else max(console.width, NARROWEST)

@@ -90,12 +90,12 @@ def ledger(
         canvas.rect(0, y, 14, 14, fill=figure_colour(i), opacity=0.6)
         canvas.text(22, y + 13, name)
         canvas.text(width - 66, y + 13, f"{n:,}", anchor="end")
-        canvas.text(width, y + 13, f"{n / whole:.1%}", anchor="end")
+        canvas.text(width, y + 13, _percent(n, whole), anchor="end")
         x, y = x + share, y + 23
     canvas.line([(0, y + 1), (width, y + 1)], colour=INK, opacity=0.5)
     canvas.text(22, y + 18, "together", bold=True)
     canvas.text(width - 66, y + 18, f"{total:,}", anchor="end", bold=True)
-    said = ", ".join(f"{name} {n:,} ({n / whole:.1%})" for name, n in pairs)
+    said = ", ".join(f"{name} {n:,} ({_percent(n, whole)})" for name, n in pairs)
     unit = f" {unit}" if unit else ""
     return canvas.figure(y + 28, alt or f"{total:,}{unit}, made of {said}.")
 

@@ -193,6 +193,11 @@ def _was_downloaded(order: "Order") -> bool:
 
 
 def _not_here(name: str, revision: str | None, order: "Order") -> CheckpointError:
+    if order.force:
+        return CheckpointError(
+            f"the model {name!r} cannot be checked anew: force asks the hub, and"
+            " offline is set (HF_HUB_OFFLINE, or offline=True); leave one of them out"
+        )
     looked = listed(name, revision) if order.is_own else str(order.folder)
     return CheckpointError(
         f"the model {name!r} is not on this machine, and offline is set"

@@ -76,9 +76,14 @@ def _checked_endpoint(endpoint: object) -> str:
         origin(endpoint)
     except ValueError:
         raise ValueError(f"{what} (or HF_ENDPOINT, if it is set)") from None
-    if "@" in parts.netloc or parts.query or parts.fragment or " " in endpoint:
+    if "@" in parts.netloc or parts.query or parts.fragment or not _is_plain(endpoint):
         raise ValueError(f"{what}, without a user, a query or a space in it")
     return endpoint.rstrip("/")
+
+
+def _is_plain(endpoint: str) -> bool:
+    """Whether an address has neither spaces nor what cannot be printed."""
+    return endpoint.isprintable() and " " not in endpoint
 
 
 def _token(token: str | bool | None) -> str | None:

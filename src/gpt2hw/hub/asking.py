@@ -17,7 +17,13 @@ import gpt2hw
 from gpt2hw.errors import DownloadError
 from gpt2hw.hub.access import Access, origin
 from gpt2hw.hub.body import Pace
-from gpt2hw.hub.failures import host_of, no_address, not_trusted, reason_of
+from gpt2hw.hub.failures import (
+    host_of,
+    no_address,
+    no_certificates,
+    not_trusted,
+    reason_of,
+)
 from gpt2hw.hub.patience import Patience
 from gpt2hw.hub.refusals import TryAgain
 from gpt2hw.hub.statement import Statement, stated
@@ -165,6 +171,10 @@ class Asker:
                 " and HTTP_PROXY if they are set"
             ) from None
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            raise TryAgain(f"{host_of(url)}: {reason_of(error)}") from None
+        except OSError as error:  # without a number it is one of requests' own
+            if error.errno is None:
+                raise no_certificates(url) from None
             raise TryAgain(f"{host_of(url)}: {reason_of(error)}") from None
         except ValueError:  # requests looks at the next address, followed or not
             raise no_address(url) from None

@@ -39,6 +39,14 @@ def not_trusted(url: str, error: Exception) -> Exception:
     )
 
 
+def no_certificates(url: str) -> DownloadError:
+    """The error of certificates that are to be trusted, and cannot be read."""
+    return DownloadError(
+        f"{host_of(url)} cannot be asked: the file of trusted certificates cannot be"
+        " read; check REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE"
+    )
+
+
 def reason_of(error: BaseException) -> str:
     """What broke, in a few words, and without an address, which may hold secrets."""
     kinds = {

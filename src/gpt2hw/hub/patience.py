@@ -116,7 +116,7 @@ def retry_after(said: str | None, now: datetime | None = None) -> float | None:
         return float(said[:9])
     try:
         then = parsedate_to_datetime(said)
-    except ValueError:
+    except (ValueError, OverflowError):  # a year of twenty digits, say
         return None
     if then.tzinfo is None:
         then = then.replace(tzinfo=UTC)

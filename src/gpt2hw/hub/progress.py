@@ -4,6 +4,8 @@ It goes to standard error. The rooms that download are given a Watch and know no
 of terminals. A message shows no more of an address than its file.
 """
 
+import os
+import re
 import sys
 import time
 from contextlib import suppress
@@ -93,7 +95,13 @@ class Bar:
             DownloadColumn(),
             TransferSpeedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True, highlight=False, markup=False, emoji=False),
+            console=Console(
+                stderr=True,
+                highlight=False,
+                markup=False,
+                emoji=False,
+                _environ=without_odd_sizes(),
+            ),
         )
         self._tasks: dict[Path, TaskID] = {}
         self._task: TaskID | None = None
@@ -143,6 +151,16 @@ def shown() -> Lines | Bar:
     """
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     return Bar() if is_terminal else Lines()
+
+
+def without_odd_sizes() -> dict[str, str]:
+    """The environment, less a COLUMNS or LINES that is no size.
+
+    rich takes 0 for one, and fails at "²".
+    """
+    sizes = {name: os.environ.get(name, "") for name in ("COLUMNS", "LINES")}
+    odd = {name for name, n in sizes.items() if not re.fullmatch("0*[1-9][0-9]{,5}", n)}
+    return {name: value for name, value in os.environ.items() if name not in odd}
 
 
 def readable(n_bytes: int) -> str:

@@ -41,10 +41,18 @@ def read_record(file: Path) -> Record | None:
     try:
         entries: Any = parse_object(read_plain(record_path(file), MAX_RECORD_BYTES))
         record = Record(**entries)
+        _check_kinds(record)
         fits = not_a_file(file) is None and file.stat().st_size == record.size
     except (OSError, ValueError, TypeError):
         return None
     return record if fits else None
+
+
+def _check_kinds(record: Record) -> None:
+    """Refuses, with a ValueError, what another program may have written there."""
+    texts = (record.repository, record.revision, record.sha256, record.commit or "")
+    if not all(isinstance(text, str) for text in texts) or type(record.size) is not int:
+        raise ValueError("a record holds texts and a size")
 
 
 def write_record(file: Path, record: Record) -> None:
