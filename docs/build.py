@@ -110,8 +110,21 @@ def build(site: Path) -> None:
     python(str(ROOT / "tests" / "site" / "check_build.py"), str(site))
 
 
+def try_the_model() -> None:
+    """Ends in one line where the model that is to make the outputs cannot be had."""
+    from gpt2hw import GPT2HWError
+    from gpt2hw.figures import running
+
+    try:
+        running()
+    except GPT2HWError as error:
+        raise SystemExit(f"GPT2HW_MODEL: {error}") from None
+
+
 def build_one(page: str, site: Path) -> None:
     """One page into `site`; links to pages that are left out are not followed."""
+    if not (DOCS / page).is_file():
+        raise SystemExit(f"--page: docs/ has no {page}")
     config = ONE_PAGE.format(page=page)
     command = ["mkdocs", "build", "--config-file", "-", "--site-dir", str(site)]
     python("-m", *command, given=config)
@@ -127,6 +140,7 @@ def main() -> None:
     parser.add_argument("--draft", action="store_true", help="go on past warnings")
     options = parser.parse_args()
     site = options.site.resolve()
+    try_the_model()
     if options.page:
         build_one(options.page, site)
         return
