@@ -64,7 +64,7 @@ def block_without_residual(block, x: Tensor) -> Tensor:
 
 
 def block_in_parallel(block, x: Tensor) -> Tensor:
-    """Attention and MLP read the same stream, as in GPT-J: the MLP comes too early."""
+    """Side by side, as in GPT-J (with one norm for both): the MLP comes too early."""
     return x + block.attn(block.ln_1(x)) + block.mlp(block.ln_2(x))
 
 

@@ -27,8 +27,16 @@ def cached_at_position_zero(model: GPT2, ids: Tensor, cache: KVCache) -> Tensor:
 
 
 def cached_with_the_wrong_corner(model: GPT2, ids: Tensor, cache: KVCache) -> Tensor:
-    """Cuts the mask from the upper left: a chunk of new tokens loses its past."""
+    """Cuts the mask from the upper left: one new token sees the first key alone."""
     return _cached(model, ids, cache, mask_from_the_upper_left)
+
+
+def cached_with_a_mask_for_chunks_alone(
+    model: GPT2, ids: Tensor, cache: KVCache
+) -> Tensor:
+    """Leaves the mask out for one new token, and cuts it wrongly for more."""
+    make_mask = None if ids.shape[-1] == 1 else mask_from_the_upper_left
+    return _cached(model, ids, cache, make_mask)
 
 
 def cached_without_a_mask(model: GPT2, ids: Tensor, cache: KVCache) -> Tensor:
@@ -76,7 +84,8 @@ ENTRIES = [
     )
     for wrong, chunks in (
         (cached_at_position_zero, [7, 1]),
-        (cached_with_the_wrong_corner, [5, 3]),
+        (cached_with_the_wrong_corner, [7, 1]),
+        (cached_with_a_mask_for_chunks_alone, [5, 3]),
         (cached_without_a_mask, [8]),
     )
 ]

@@ -33,7 +33,7 @@ def top_p_from_the_unlikely_end(logits: Tensor, p: float) -> Tensor:
 
 
 def top_p_before_temperature(logits: Tensor, temperature: float, p: float) -> Tensor:
-    """Filters first and heats afterwards: another nucleus than the one asked for."""
+    """Filters before the temperature: another nucleus than the one asked for."""
     return apply_temperature(keep_top_p(logits, p), temperature)
 
 

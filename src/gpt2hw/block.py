@@ -88,7 +88,7 @@ class MLP:
 
 @dataclass(frozen=True, eq=False)
 class TransformerBlock:
-    """One of n_layer equal steps: tokens talk to each other, then each thinks alone.
+    """One of n_layer steps: tokens talk to each other, then each thinks alone.
 
     >>> from gpt2hw import GPT2, GPT2Config
     >>> model = GPT2.random(

@@ -54,8 +54,8 @@ def exactly_k_survive(keep_top_k: Filter, logits: Tensor, k: int) -> None:
 
 def the_likeliest_survive(keep: Filter, logits: Tensor, limit: float) -> None:
     """No token is ruled out in favour of a less likely one, or of a later equal one."""
-    kept = survivors(keep(logits, limit))
-    ranking = sorted(survivors(logits), key=lambda i: (-float(logits[i]), i))
+    kept, row = survivors(keep(logits, limit)), logits.tolist()
+    ranking = sorted(survivors(logits), key=lambda i: (-row[i], i))
     assert kept == sorted(ranking[: len(kept)]), f"{kept} of {ranking} survived"
 
 
@@ -67,8 +67,8 @@ def nucleus_reaches_p(keep_top_p: Filter, logits: Tensor, p: float) -> None:
 
 def nucleus_is_minimal(keep_top_p: Filter, logits: Tensor, p: float) -> None:
     """Without its least likely token the nucleus would fall short of p (p below 1)."""
-    kept = survivors(keep_top_p(logits, p))
-    kept.sort(key=lambda i: (-float(logits[i]), i))
+    kept, row = survivors(keep_top_p(logits, p)), logits.tolist()
+    kept.sort(key=lambda i: (-row[i], i))
     mass = _mass(logits, kept[:-1])
     assert mass < p + 1e-12, f"{mass} >= p = {p} was reached before the last token"
 
