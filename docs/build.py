@@ -86,6 +86,14 @@ def pack(site: Path) -> None:
             archive.write(path, Path("gpt2hw-book") / path.relative_to(site))
 
 
+def checked_site(site: Path) -> Path:
+    """The folder for the site, which a build empties: it may hold an older site."""
+    is_ours = site == ROOT / "site" or (site / "404.html").is_file()
+    if is_ours or not site.exists() or (site.is_dir() and not any(site.iterdir())):
+        return site
+    raise SystemExit(f"--site: {site} holds something else, and would be emptied")
+
+
 def make_pages(site: Path, *, draft: bool = False) -> None:
     """Every page. What was there goes first: it could hide what is missing."""
     shutil.rmtree(site, ignore_errors=True)
@@ -139,7 +147,7 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help="build and watch")
     parser.add_argument("--draft", action="store_true", help="go on past warnings")
     options = parser.parse_args()
-    site = options.site.resolve()
+    site = checked_site(options.site.resolve())
     try_the_model()
     if options.page:
         build_one(options.page, site)

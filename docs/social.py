@@ -40,10 +40,7 @@ def picture() -> Figure:
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, facecolor=PAPER)
     figure.text(0.07, 0.66, "gpt2hw", size=64, color=INK)
     figure.text(0.07, 0.53, "LLM inference the hard way", size=26, color=ACCENT)
-    lines = (
-        "GPT-2, from the bytes of its\nweight file to streamed text,\nin plain tensors."
-    )
-    figure.text(0.07, 0.2, lines, size=21, color=QUIET, linespacing=1.5)
+    figure.text(0.07, 0.2, WORDS, size=21, color=QUIET, linespacing=1.5)
     axes = figure.add_axes((0.57, 0.12, 0.4, 0.76))
     shades = LinearSegmentedColormap.from_list("", [PAPER, ACCENT])
     axes.imshow(weights(), cmap=shades, interpolation="nearest")

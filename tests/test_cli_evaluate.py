@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from checkpoints import random_tensors, write_folder
 from gpt2hw import GPT2, GPT2Config, Tokenizer
 from gpt2hw.cli import main
-from gpt2hw.cli.evaluate_command import checked, method
+from gpt2hw.cli.evaluate_command import as_dict, checked, method
 from gpt2hw.cli.usage import WrongUse
-from gpt2hw.evaluation import evaluate
+from gpt2hw.evaluation import Evaluation, evaluate
 from gpt2hw.hub import SHIPPED
 from test_console import posix, seen_on_a_terminal
 
@@ -191,6 +191,11 @@ def test_an_infinite_perplexity_is_null_in_json(capsys, file, tmp_path):
         (folder / name).write_bytes((TINY / name).read_bytes())
     assert scores(capsys, file, "--model", folder)["perplexity"] is None
     assert re.search(r"^perplexity +inf ", run(capsys, file, "--model", folder))
+
+
+def test_no_score_in_json_is_more_than_json_can_hold():
+    scored = as_dict(Evaluation(math.inf, math.inf, 1, 1), 2, 1)
+    assert (scored["perplexity"], scored["bits_per_byte"]) == (None, None)
 
 
 # Its windows

@@ -1,5 +1,6 @@
 """Where a download may write, and what stands there before it."""
 
+import hashlib
 import os
 import shutil
 import stat
@@ -20,10 +21,12 @@ from downloads import (
     said_as_one_line,
 )
 from gpt2hw import CheckpointError, DownloadError, download
+from gpt2hw.hub.places import SHIPPED
 
 FILES = repository()
 OTHER = repository(seed=1)
 FOLDER = Path("mine")
+MERGES = (SHIPPED / "gpt2" / "merges.txt").read_bytes()
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files and links")
 
@@ -61,6 +64,62 @@ def test_somebody_elses_whole_model_is_replaced_by_force_alone(hub):
         download(NAME, FOLDER)
     assert files_in(FOLDER) == OTHER
     assert files_in(download(NAME, FOLDER, force=True)) == FILES
+
+
+def test_merges_of_another_model_are_replaced_by_force_alone(hub):
+    hub.put("openai-community/gpt2-medium", FILES)
+    put(FOLDER, {"merges.txt": b"#version: 0.2\na b\n"})
+    with pytest.raises(CheckpointError, match=r"merges.txt is whole.*force"):
+        download("gpt2-medium", FOLDER)
+    assert files_in(FOLDER)["merges.txt"] == b"#version: 0.2\na b\n"
+    download("gpt2-medium", FOLDER, force=True)
+    assert files_in(FOLDER)["merges.txt"] == MERGES
+
+
+@pytest.mark.parametrize("there", [MERGES.rstrip(), MERGES.replace(b"\n", b"\r\n")])
+def test_gpt2s_merges_are_kept_whatever_their_line_ends(hub, there):
+    hub.put("openai-community/gpt2-medium", FILES)
+    put(FOLDER, {"merges.txt": there})
+    download("gpt2-medium", FOLDER)
+    assert files_in(FOLDER)["merges.txt"] == there
+
+
+@posix
+def test_nothing_is_written_through_a_link_that_came_with_the_folder(hub, tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"not yours")
+    label = hashlib.sha256(FILES[WEIGHTS]).hexdigest()[:16]
+    links = [WEIGHTS, f".gpt2hw/{WEIGHTS}.{label}.part", ".gpt2hw/config.json.json"]
+    put(FOLDER / ".gpt2hw", {})
+    for link in links:
+        (FOLDER / link).symlink_to(outside)
+    assert files_in(download(NAME, FOLDER, force=True)) == FILES
+    assert outside.read_bytes() == b"not yours"
+    assert not any(path.is_symlink() for path in FOLDER.rglob("*"))
+
+
+@posix
+@pytest.mark.parametrize("is_dangling", [True, False])
+def test_merges_are_not_written_through_a_link(hub, tmp_path, is_dangling):
+    hub.put("openai-community/gpt2-medium", FILES)
+    outside = tmp_path / "outside"
+    if not is_dangling:
+        outside.write_bytes(b"not yours")
+    put(FOLDER, {})
+    (FOLDER / "merges.txt").symlink_to(outside)
+    download("gpt2-medium", FOLDER, force=True)
+    assert files_in(FOLDER)["merges.txt"] == MERGES
+    assert outside.exists() is not is_dangling
+    assert is_dangling or outside.read_bytes() == b"not yours"
+
+
+@posix
+def test_drafts_do_not_lie_behind_a_link(hub, tmp_path):
+    put(FOLDER, {})
+    (FOLDER / ".gpt2hw").symlink_to(tmp_path)
+    with pytest.raises(DownloadError, match="is a link"):
+        download(NAME, FOLDER)
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_the_same_model_put_there_by_hand_is_kept(hub):

@@ -328,6 +328,12 @@ def test_a_long_name_leaves_room_for_the_table():
         assert max(float(rect.get("x", 0)) for rect in rects) < 480
 
 
+@pytest.mark.parametrize("token", ["-" * 128, "深" * 128])
+def test_a_token_longer_than_a_line_stays_inside_the_figure(token):
+    for rect in parsed(token_strip([token, "a"], [1, 2])).iter("rect"):
+        assert float(rect.get("x", 0)) + float(rect.get("width", 0)) <= 480
+
+
 def test_scores_behind_a_mask_do_not_hide_the_others():
     scores = TABLE.masked_fill(TABLE == 0, -torch.inf)
     pictures = (heat_maps(m[None], ["head"]) for m in (scores, TABLE))
@@ -347,6 +353,7 @@ NOTHING = torch.zeros(0, 2)
         (lambda: heat_map(TABLE, most=float("nan")), "most"),
         (lambda: heat_maps(NOTHING[None], ["a"]), "values"),
         (lambda: heat_maps(TABLE[None], ["a", "b"]), "names"),
+        (lambda: heat_maps(TABLE[None], []), "names"),
         (lambda: bar_chart({}), "bars"), (lambda: bar_charts([("a", [])]), "charts"),
         (lambda: line_plot({}), "lines"), (lambda: line_plot({"a": ([], [])}), "lines"),
         (lambda: line_plot({"a": ([1, 2], [1])}), "lines"),

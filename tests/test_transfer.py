@@ -48,6 +48,7 @@ from gpt2hw.hub.statement import (
     stated,
     strong_etag,
 )
+from gpt2hw.shards import parse_weight_map
 
 SHA256, SHA1 = "a" * 64, "b" * 40
 
@@ -209,12 +210,13 @@ def test_a_redirect_keeps_its_query(location, there):
     assert next_url("https://hub/a/b?q", location) == there
 
 
+@pytest.mark.parametrize("url", ["https://hub/a", "HTTPS://hub/a"])
 @pytest.mark.parametrize(
     "location", ["http://hub/a", "ftp://hub/a", "file:///etc/passwd", "http://[::1"]
 )
-def test_a_redirect_to_less_than_https_is_not_followed(location):
+def test_a_redirect_to_less_than_https_is_not_followed(url, location):
     with pytest.raises(DownloadError, match="redirects"):
-        next_url("https://hub/a", location)
+        next_url(url, location)
 
 
 @pytest.mark.parametrize("location", [None, ""])
@@ -587,6 +589,26 @@ def test_weights_and_json_show_where_they_end(tmp_path):
             path.write_bytes(whole[:-3])
             assert stands_alone(path) is False
     assert stands_alone(SHIPPED / "tiny" / "merges.txt") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["model.part1.safetensors", "a.json.safetensors", "ab.0.safetensors"]
+)
+def test_a_shard_of_an_odd_name_is_weights(tmp_path, name):
+    whole = (SHIPPED / "tiny" / "model.safetensors").read_bytes()
+    for suffix in ("", ".part", ".0123abcd.ffff.part"):
+        path = tmp_path / (name + suffix)
+        path.write_bytes(whole)
+        assert stands_alone(path) is True
+        path.write_bytes(whole[:-3])
+        assert stands_alone(path) is False
+
+
+def test_json_may_begin_with_the_mark_of_utf_8(tmp_path):
+    path = tmp_path / "model.safetensors.index.json"
+    path.write_bytes(b'\xef\xbb\xbf{"weight_map": {"a": "b.safetensors"}}')
+    assert stands_alone(path) is True
+    assert parse_weight_map(path.read_bytes()) == {"a": "b.safetensors"}
 
 
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])

@@ -59,8 +59,7 @@ def read_weight_map(index: Path) -> dict[str, str]:
     Raises CheckpointError where the index cannot be read or names no plain file.
     """
     try:
-        raw = read_plain(index, MAX_INDEX_BYTES).removeprefix(codecs.BOM_UTF8)
-        return parse_weight_map(raw)
+        return parse_weight_map(read_plain(index, MAX_INDEX_BYTES))
     except OSError as error:
         raise CheckpointError(f"{index} cannot be read: {error.strerror}") from None
     except ValueError as error:
@@ -76,7 +75,8 @@ def parse_weight_map(raw: bytes) -> dict[str, str]:
     Traceback (most recent call last):
     ValueError: it puts 'wte.weight' into '../a.safetensors', which is no plain file ...
     """
-    weight_map: Any = parse_object(raw).get("weight_map")
+    entries = parse_object(raw.removeprefix(codecs.BOM_UTF8))
+    weight_map: Any = entries.get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise ValueError(
             "its weight_map must map the names of tensors to names of files, it is"

@@ -141,6 +141,8 @@ def _parameters(expected: int, folder: Path) -> Outcome:
 def _model_checks(facts: Fact) -> Iterator[Check]:
     for fact in facts.get("greedy", []):
         yield Check(fact["model"], _after(fact), partial(_greedy, fact))
+    for pair in _batches(facts.get("greedy", [])):
+        yield Check(pair[0]["model"], "two prompts at once", partial(_together, pair))
     looks = {
         "likeliest_logits": (
             ("five likeliest", _likeliest),
@@ -175,6 +177,27 @@ def _greedy(fact: Fact, folder: Path) -> Outcome:
         return _same_ids(tokenizer, prompt_ids, fact["prompt_ids"])
     done = generate(model_of(folder), tokenizer, prompt_ids, max_new_tokens=len(right))
     return _same_ids(tokenizer, done.ids, right)
+
+
+def _batches(greedy: list[Fact]) -> Iterator[list[Fact]]:
+    """The texts that transformers' test of left padding lets its batch write."""
+    found = [
+        fact for fact in greedy if "test_batch_generation" in fact.get("source", "")
+    ]
+    if found:
+        yield found
+
+
+def _together(batch: list[Fact], folder: Path) -> Outcome:
+    """The ids that each prompt of a batch gets, all in one row."""
+    prompts = [fact["prompt_ids"] for fact in batch]
+    tokenizer, n_new = tokenizer_of(folder), len(batch[0]["ids"])
+    done = generate(model_of(folder), tokenizer, prompts, max_new_tokens=n_new)
+    found, right = (
+        [i for row in rows for i in row]
+        for rows in ([one.ids for one in done], [fact["ids"] for fact in batch])
+    )
+    return _same_ids(tokenizer, found, right)
 
 
 def _same_ids(tokenizer: Tokenizer, found: list[int], right: list[int]) -> Outcome:

@@ -76,7 +76,7 @@ def test_the_first_cell_says_how_to_install_what_is_missing(missing: str) -> Non
 
 @each_lab
 def test_a_lab_imports_only_what_its_extra_installs(lab: Path) -> None:
-    installed = {"gpt2hw", "torch", "regex", "hypothesis", "jaxtyping", "matplotlib"}
+    installed = {"gpt2hw", "torch", "regex", "hypothesis", "jaxtyping"}
     for cell in code(stored(lab)):
         for node in ast.walk(ast.parse(cell.source)):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []

@@ -77,6 +77,10 @@ PLANTED = {
     "an image without words": ('<img src="data:," alt="">', "an image without words"),
     "faint text": ('<p style="color:#aaa">faint</p>', "axe color-contrast (serious)"),
     "a nameless field": ("<input>", "axe label (critical)"),
+    "buttons too small to be hit": (
+        '<button style="all:unset;width:9px;height:9px" aria-label="A"></button>' * 2,
+        "axe target-size (serious)",
+    ),
     "faint text in a fold": (
         '<details><summary>More</summary><p style="color:#aaa">faint</p></details>',
         "axe color-contrast (serious)",

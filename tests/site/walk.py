@@ -5,7 +5,7 @@
 Every page is loaded with an empty cache in light, in dark and at 360 pixels. It must
 load without an error on the console, ask nobody but its own host, lead nowhere that is
 not there, not scroll sideways on a phone, weigh less than 1.5 MB, set its mathematics,
-name its figures, and give axe-core no serious or critical finding, with all rules on.
+name its figures, and give axe-core no serious or critical finding by WCAG 2.2 AA.
 A picture of each page in each form goes to the folder of screenshots.
 """
 

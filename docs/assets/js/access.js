@@ -11,8 +11,10 @@
   for (const label of document.querySelectorAll(".md-header__button[for^=__]")) {
     if (label.getAttribute("for").startsWith("__palette")) continue; // a radio button is there
     label.tabIndex = 0;
-    label.role = "button";
-    label.ariaLabel = label.getAttribute("for") === "__drawer" ? "Contents" : "Search";
+    // As attributes: older browsers do not know these as properties.
+    label.setAttribute("role", "button");
+    const name = label.getAttribute("for") === "__drawer" ? "Contents" : "Search";
+    label.setAttribute("aria-label", name);
     label.addEventListener("keydown", (event) => {
       if (event.key !== " ") return; // the theme itself listens to Enter
       event.preventDefault();

@@ -151,10 +151,9 @@ def progress_bar() -> Iterator[Progress | None]:
 
 def as_dict(found: "Evaluation", window: int, stride: int) -> dict[str, object]:
     """The scores for other programs; JSON has no infinity, so null stands for it."""
-    is_finite = math.isfinite(found.perplexity)
+    scores = {"perplexity": found.perplexity, "bits_per_byte": found.bits_per_byte}
     return {
-        "perplexity": found.perplexity if is_finite else None,
-        "bits_per_byte": found.bits_per_byte,
+        **{what: n if math.isfinite(n) else None for what, n in scores.items()},
         "n_tokens": found.n_tokens,
         "n_bytes": found.n_bytes,
         "window": window,

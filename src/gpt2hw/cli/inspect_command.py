@@ -11,6 +11,7 @@ import typer
 from gpt2hw.cli import console
 from gpt2hw.cli.text import cell, counted, in_a_line
 from gpt2hw.cli.usage import WrongUse
+from gpt2hw.hub.progress import readable
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -126,21 +127,7 @@ def summary(report: "Report") -> str:
     )
 
 
-def readable(n_bytes: int) -> str:
-    """A number of bytes in the unit that fits.
-
-    >>> readable(92), readable(4_444_416), readable(999_960)
-    ('92 B', '4.4 MB', '1.0 MB')
-    """
-    size, units = float(n_bytes), ["B", "kB", "MB", "GB", "TB"]
-    while len(units) > 1 and round(size, 1) >= 1000:
-        size, units = size / 1000, units[1:]
-    return f"{size:.0f} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
-
-
 SHAPE = ("n_vocab", "n_ctx", "n_embd", "n_head", "n_layer", "n_inner")
-
-
 MANY = 2000  # rows; GPT-2 XL has 580
 
 

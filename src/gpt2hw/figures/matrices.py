@@ -70,6 +70,7 @@ def heat_maps(
     values = values.detach().to(torch.float64).cpu()
     n_map, n_row, n_column = values.shape
     _check(values, most)
+    some("names", names)
     as_many("names", names, n_map)
     most = _largest(values) if most is None else most
     canvas = Canvas(width)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gpt2hw.figures.checks import as_many, finite, some
 from gpt2hw.figures.colours import INK, figure_colour
-from gpt2hw.figures.svg import WIDTH, Canvas, Figure, text_width
+from gpt2hw.figures.svg import WIDTH, Canvas, Figure, fitting, text_width
 
 
 def token_strip(
@@ -22,12 +22,13 @@ def token_strip(
     canvas, x, y = Canvas(width), 0.0, 0.0
     step = 56.0 if ids else 34.0
     for i, piece in enumerate(pieces):
+        word = fitting(piece, width - 10, mono=True)
         numbers = str(ids[i]) if ids else ""
-        wide = max(text_width(piece, mono=True), text_width(numbers)) + 10
+        wide = max(text_width(word, mono=True), text_width(numbers)) + 10
         if x and x + wide > width:
             x, y = 0.0, y + step
         canvas.rect(x, y, wide - 2, 26, fill=figure_colour(i % 2), opacity=0.2)
-        canvas.text(x + wide / 2 - 1, y + 18, piece, anchor="middle", mono=True)
+        canvas.text(x + wide / 2 - 1, y + 18, word, anchor="middle", mono=True)
         if ids:
             canvas.text(x + wide / 2 - 1, y + 43, numbers, anchor="middle")
         x += wide

@@ -196,7 +196,7 @@ def next_url(url: str, location: str | None) -> str:
         scheme = origin(there)[0]
     except ValueError:
         raise no_address(url) from None
-    if url.startswith("https:") and scheme == "http":
+    if scheme == "http" and origin(url)[0] == "https":  # the endpoint may say HTTPS:
         raise DownloadError(
             f"{host_of(url)} redirects from https to http, where anybody on the way"
             " could change the file: this is not followed; try another endpoint"

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpt2hw.files import NOT_THERE, not_a_file
 from gpt2hw.hub.statement import PIECE, Statement
 
 START = 512  # bytes at the beginning that tell what kind of file it is
@@ -98,6 +99,9 @@ class Desk:
         if self.is_ours:
             for other in {*self.drafts_of(file)} - {path}:
                 remove(other)
+        # A link that came with the folder would lead the bytes out of it.
+        if path.is_symlink() or not_a_file(path) not in (None, NOT_THERE):
+            remove(path)
         return Draft(path, known.size if known.has_hash else 0)
 
     def clear(self) -> None:

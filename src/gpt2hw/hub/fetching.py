@@ -43,6 +43,8 @@ def fetch_model(order: Order, asker: Asker, watch: Watch) -> None:
         watch.waits("another process downloads into this folder; waiting for it")
 
     beside = order.folder / BESIDE
+    if beside.is_symlink():
+        raise DownloadError(f"{beside} is a link: move it out of the way")
     try:
         beside.mkdir(parents=True, exist_ok=True)
         with locked(beside / "lock", waits) as is_ours:
@@ -70,11 +72,26 @@ class _Fetch:
         if order.has_own_tokenizer:
             for file in ("vocab.json", "merges.txt"):
                 self._fetch_if_there(file)
-        elif not (order.folder / "merges.txt").exists():
-            with replacing(order.folder / "merges.txt") as out:
-                out.write((SHIPPED / "gpt2" / "merges.txt").read_bytes())
+        else:
+            self._put_merges(order.folder / "merges.txt")
         if order.weights:
             self._fetch_weights()
+
+    def _put_merges(self, path: Path) -> None:
+        """Puts GPT-2's merges, which the package has, where other ones may lie."""
+        merges = (SHIPPED / "gpt2" / "merges.txt").read_bytes()
+        instead = not_a_file(path)
+        if instead not in (None, NOT_THERE, DANGLING):
+            raise DownloadError(f"{path} is {instead}: move it out of the way")
+        is_there = instead is None
+        if is_there and path.read_bytes().splitlines() == merges.splitlines():
+            return
+        if is_there and not (self._order.is_own or self._order.force):
+            raise self._is_anothers(path)
+        if path.is_symlink():
+            path.unlink()  # what it leads to is not ours
+        with replacing(path) as out:
+            out.write(merges)
 
     def _fetch_config(self) -> None:
         """Fetches what tells whether the rest is worth it: one that can be run here."""
@@ -204,12 +221,15 @@ class _Fetch:
         if not stated.has_hash and seems_whole and not self._order.force:
             return True
         if seems_whole and not (record or self._order.is_own or self._order.force):
-            raise CheckpointError(
-                f"{path} is whole, but another file than the {path.name} of"
-                f" {self._page}: move it away, name another folder, or have it replaced"
-                " (--force, force=True)"
-            )
+            raise self._is_anothers(path)
         return False
+
+    def _is_anothers(self, path: Path) -> CheckpointError:
+        return CheckpointError(
+            f"{path} is whole, but another file than the {path.name} of {self._page}:"
+            " move it away, name another folder, or have it replaced (--force,"
+            " force=True)"
+        )
 
     def _transfer(self, file: str) -> Transfer:
         order = self._order

@@ -5,6 +5,8 @@ whether it is whole: a weights file says in its header how long it is, and JSON 
 where its first bracket closes.
 """
 
+import codecs
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from gpt2hw.strict_json import parse_object
 from gpt2hw.wrong_files import identify
 
 MAX_TEXT_BYTES = 2**26  # GPT-2's vocab.json has 2**20
+_END_OF_A_DRAFT = re.compile(r"(\.[0-9a-f]+)*\.part$")  # as `draft.Desk` names it
 _PAGE = (
     "a web page came in its place, an error or the login page of this network: open a"
     " browser, log in, and try again"
@@ -64,12 +67,17 @@ def stands_alone(path: Path) -> bool | None:
 
     The kind is that of its name, also of a draft's (`config.json.part`).
     """
-    name = path.name.partition(".part")[0]
-    if ".safetensors" in name and ".json" not in name:
+    name = _END_OF_A_DRAFT.sub("", path.name)
+    if name.endswith(".safetensors"):
         return _holds(lambda: read_header(path))
-    if ".json" in name:
-        return _holds(lambda: parse_object(read_plain(path, MAX_TEXT_BYTES)))
+    if name.endswith(".json"):
+        return _holds(lambda: parse_object(_json_of(path)))
     return None
+
+
+def _json_of(path: Path) -> bytes:
+    """A file's bytes, without the mark that some editors put at the beginning."""
+    return read_plain(path, MAX_TEXT_BYTES).removeprefix(codecs.BOM_UTF8)
 
 
 def _holds(read: Callable[[], object]) -> bool:

@@ -56,8 +56,11 @@ def _check_kinds(record: Record) -> None:
 
 
 def write_record(file: Path, record: Record) -> None:
-    """Keeps the record of a file."""
-    with replacing(record_path(file)) as out:
+    """Keeps the record of a file, in the place of a link if one is there."""
+    path = record_path(file)
+    if path.is_symlink():
+        path.unlink()
+    with replacing(path) as out:
         out.write(json.dumps(asdict(record), indent=1).encode() + b"\n")
 
 
