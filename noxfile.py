@@ -5,6 +5,7 @@
     nox -s tests -- tests/test_attention.py -k softmax
     nox -s serve                           the book at http://localhost:8000
     nox -s bench                           the bars on time and memory; never in CI
+    nox -s bench-speed                     speed and memory in every precision
     nox -s fuzz -- --minutes 60            hostile inputs; one minute unless told
     nox -s mutation                        small faults in the taught rooms; slow
     nox -s mutation -- bpe layout          in these rooms alone
@@ -118,6 +119,13 @@ def bench(session: nox.Session) -> None:
     session.run("python", "tests/bench/engine.py", *session.posargs)
     session.run("python", "tests/bench/shards.py")
     session.run("python", "tests/bench/download.py")
+
+
+@nox.session(name="bench-speed")
+def bench_speed(session: nox.Session) -> None:
+    """Tokens a second and memory, in every precision, on a machine that rests."""
+    session.install(".[properties]", *group("test"))
+    session.run("python", "tests/bench/speed.py", *session.posargs)
 
 
 @nox.session

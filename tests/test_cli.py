@@ -85,7 +85,7 @@ def test_the_version_is_the_packages(capsys: Captured) -> None:
 def test_help_names_every_command(capsys: Captured) -> None:
     out, _ = run(capsys, "--help")
     assert re.findall("^  ([a-z]+)  ", out, re.MULTILINE) == [
-        *("generate", "tokenize", "inspect", "trace", "download", "evaluate")
+        *("generate", "tokenize", "inspect", "trace", "download", "evaluate", "bench")
     ]
     assert run(capsys, "-h")[0] == run(capsys, "help")[0] == out
     page = run(capsys, "help", "trace")[0]
@@ -422,6 +422,7 @@ def test_a_small_model_gets_one_thread_and_a_large_one_what_torch_chooses() -> N
     width = {"n_ctx": 64, "n_embd": 64, "n_head": 4, "n_layer": 1}
     assert usual_threads(GPT2Config(n_vocab=100_000, **width)) == 1
     assert usual_threads(GPT2Config(n_vocab=160_000, **width)) is None
+    assert usual_threads(GPT2Config(n_layer=10**15)) is None  # without counting them
     assert threads_told(None, GPT2Config())[1].startswith("by torch's choice")
 
 

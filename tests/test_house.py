@@ -21,14 +21,16 @@ LIGHT_ROOMS = (
     *("wrong_files", "tensor_info", "header", "shards"),
     "hub",
     *("vocabulary", "bpe", "splitting", "stream_decoder", "tokenizer_files"),
-    *("tokenizer", "stop_strings", "request", "inspection"),
+    *("tokenizer", "stop_strings", "request", "writing", "inspection"),
 )
 ROOMS_WITH_TORCH = (
-    "safetensors",
+    *("huge_pages", "safetensors"),
     *("linear", "embeddings", "attention", "block", "model"),
     *("kv_cache", "rows", "half", "int8", "fast", "precisions"),
-    *("loader", "initialization", "pretrained"),
-    *("sampling", "generation", "tracing", "heads", "evaluation", "figures"),
+    "batches",
+    *("loader", "initialization", "ids", "pretrained"),
+    *("sampling", "continuing", "batch_generation", "generation"),
+    *("tracing", "heads", "evaluation", "benchmark", "figures"),
 )
 HOUSE = (*LIGHT_ROOMS, *ROOMS_WITH_TORCH, "cli", "__main__")
 HEAVY = {"torch", "jaxtyping", "numpy", "requests"}

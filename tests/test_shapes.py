@@ -10,9 +10,12 @@ import jaxtyping
 import pytest
 import torch
 
-from gpt2hw import GPT2, GPT2Config
+from gpt2hw import GPT2, GPT2Config, Tokenizer
 from gpt2hw.attention import attend, attention_scores, softmax
+from gpt2hw.batch_generation import Batch
+from gpt2hw.batches import padded_attention
 from gpt2hw.block import LayerNorm, normalize
+from gpt2hw.continuing import Row
 from gpt2hw.embeddings import embed
 from gpt2hw.evaluation import token_losses
 from gpt2hw.fast import MatrixLinear
@@ -26,9 +29,20 @@ from gpt2hw.model import unembed
 from gpt2hw.rows import RowMatrix
 from gpt2hw.sampling import keep_top_p
 from gpt2hw.tracing import _trace_block
+from gpt2hw.writing import Writing
 
 MODEL = GPT2.random(GPT2Config(n_vocab=5, n_ctx=4, n_embd=6, n_head=2, n_layer=1))
 IDS = torch.tensor([3, 1])
+
+ROW = Row("", [1], len, Writing(Tokenizer([]), 1, "length", ()))
+
+
+class OneRowTooFew(GPT2):
+    """A model that forgets the axis of the batch."""
+
+    def last_logits(self, ids, cache=None, *, mask=None):
+        return torch.zeros(5)
+
 
 # One wrong shape for each room; its own annotations must see it, not another room's.
 PLANTED = {
@@ -42,6 +56,11 @@ PLANTED = {
     "half": lambda: one_row(torch.zeros(1, 3), torch.zeros(4, 2).half()),
     "int8": lambda: Int8Matrix(torch.zeros(4, 2).to(torch.int8), torch.ones(3)),
     "fast": lambda: MatrixLinear.of(RowMatrix(torch.zeros(4, 3)), torch.zeros(3)),
+    "batches": lambda: padded_attention(
+        MODEL.h[0].attn, torch.zeros(2, 6), torch.ones(1, 3, 3).bool(), None, 0
+    ),
+    "continuing": lambda: ROW.go_on(torch.zeros(1, 5)),
+    "batch_generation": lambda: Batch(OneRowTooFew(**vars(MODEL))).next_logits([ROW]),
     "pretrained": lambda: replace(MODEL, wpe=torch.zeros(4, 7)),
     "sampling": lambda: keep_top_p(torch.zeros(1, 5), 1.0),
     "generation": lambda: mask_unknown_ids(torch.zeros(5, 1), 3),

@@ -16,7 +16,7 @@ from gpt2hw.half import HalfMatrix
 from gpt2hw.int8 import Int8Matrix
 from gpt2hw.kv_cache import KVCache, cached_block, cached_forward
 from gpt2hw.linear import Linear
-from gpt2hw.model import Transformer
+from gpt2hw.model import Transformer, unembed
 from gpt2hw.rows import RowMatrix
 
 # [n_out, n_in] in some form: `values` as stored, `matrix(x)`, `rows(ids)`, `widened()`.
@@ -67,6 +67,18 @@ class FastTransformer(Transformer):
     table: Matrix | None = field(default=None, kw_only=True)
     head: Matrix | None = field(default=None, kw_only=True)
 
+    def vectors(
+        self, ids: Int[Tensor, "*batch n_seq"]
+    ) -> Float[Tensor, "*batch n_seq n_embd"]:
+        """The rows of wte, in float32."""
+        return self.wte[ids] if self.table is None else self.table.rows(ids)
+
+    def logits(
+        self, x: Float[Tensor, "*batch n_embd"]
+    ) -> Float[Tensor, "*batch n_vocab"]:
+        """The logits of final states."""
+        return unembed(x, self.lm_head) if self.head is None else self.head(x)
+
     def forward(
         self, ids: Int[Tensor, "*batch n_seq"]
     ) -> Float[Tensor, "*batch n_seq n_vocab"]:
@@ -86,7 +98,7 @@ class FastTransformer(Transformer):
     def last(
         self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
     ) -> Float[Tensor, "*batch n_vocab"]:
-        """The last row of logits alone: a prompt's other rows cost n_vocab products."""
+        """The last row of logits alone: each of a prompt's costs n_vocab products."""
         if self.head is None:
             logits = self.forward(ids) if cache is None else self.cached(ids, cache)
             return logits[..., -1, :]
@@ -96,10 +108,9 @@ class FastTransformer(Transformer):
         self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
     ) -> Float[Tensor, "*batch n_seq n_embd"]:
         """What the head is given: as Transformer.forward, or cached_forward."""
-        assert self.table is not None  # noqa: S101 -- it comes with the head
         batch, n_seq = ids.shape[:-1], ids.shape[-1]
         n_past = 0 if cache is None else len(cache)
-        x = self.table.rows(ids) + self.wpe[n_past : n_past + n_seq]
+        x = self.vectors(ids) + self.wpe[n_past : n_past + n_seq]
         if cache is None:
             for block in self.h:
                 x = block(x)

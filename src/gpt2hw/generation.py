@@ -8,30 +8,22 @@ Source: Radford et al. 2019, section 2; openai/gpt-2, `src/sample.py` (the loop)
 """
 
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
+from typing import Any, Protocol, overload, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gpt2hw.batch_generation import write_together
 from gpt2hw.config import GPT2Config
+from gpt2hw.continuing import Choose, Row, Settings, all_asked, asked
 from gpt2hw.doors import checked, no_type_check
 from gpt2hw.pretrained import GPT2
-from gpt2hw.request import (
-    FinishReason,
-    Overflow,
-    checked_limit,
-    checked_prompt,
-    checked_stops,
-)
+from gpt2hw.request import FinishReason, Overflow, is_several
 from gpt2hw.sampling import Sampler
-from gpt2hw.stop_strings import TextUntilStop
 from gpt2hw.tokenizer import Tokenizer
-
-Choose = Callable[[Float[Tensor, " n_vocab"]], int]
 
 
 @runtime_checkable
@@ -135,6 +127,7 @@ def sampled_ids(
     >>> model = GPT2.random(
     ...     GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
     >>> always_five = lambda logits: 5
+    >>> from itertools import islice
     >>> list(islice(sampled_ids(model, [3, 1, 4], always_five, n_known=7), 4))
     [5, 5, 5, 5]
     """
@@ -173,21 +166,12 @@ def stream(
     >>> list(stream(model, Tokenizer([]), "It is ", max_new_tokens=3, sampler=choose))
     ['☃']
     """
-    checked("model", model, LanguageModel, callable, "a GPT2, or what works as one")
-    checked("tokenizer", tokenizer, Tokenizer, lambda _: True, "a Tokenizer")
-    text, ids = checked_prompt(prompt, tokenizer, model.config.n_vocab)
-    n_new, at_limit = checked_limit(
-        len(ids), max_new_tokens, model.config.n_ctx, overflow
-    )
-    gate = TextUntilStop(checked_stops(stop))
-    choose = Sampler.greedy() if sampler is None else sampler
-    checked("sampler", choose, object, _chooses, "a Sampler or None")
-    new_ids = islice(sampled_ids(model, ids, choose, tokenizer.n_vocab), n_new)
-    start = Completion("", text, ids, [], at_limit)
-    return _written(start, tokenizer, new_ids, gate)
+    _check_model(model, tokenizer)
+    settings = Settings(max_new_tokens, sampler, stop, overflow)
+    return _written(model, tokenizer, asked(model.config, tokenizer, prompt, settings))
 
 
-@no_type_check
+@overload
 def generate(
     model: LanguageModel,
     tokenizer: Tokenizer,
@@ -198,14 +182,45 @@ def generate(
     stop: str | Iterable[str] = (),
     overflow: Overflow = "error",
 ) -> Completion:
-    """Continues a prompt by at most `max_new_tokens` ids.
+    """Of one prompt, one completion."""
+
+
+@overload
+def generate(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    prompt: list[str] | list[list[int]],
+    *,
+    max_new_tokens: int = 50,
+    sampler: Sampler | Choose | None = None,
+    stop: str | Iterable[str] = (),
+    overflow: Overflow = "error",
+) -> list[Completion]:
+    """Of several, a list, in their order."""
+
+
+@no_type_check
+def generate(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    prompt: str | list[int] | list[str] | list[list[int]],
+    *,
+    max_new_tokens: int = 50,
+    sampler: Sampler | Choose | None = None,
+    stop: str | Iterable[str] = (),
+    overflow: Overflow = "error",
+) -> Completion | list[Completion]:
+    """Continues a prompt by at most `max_new_tokens` ids, or several prompts at once.
 
     prompt: a text, or ids; an empty one stands for end-of-text, after which documents
-    begin. sampler: None is greedy; it may also be any function from a row of logits to
-    an id. stop: one string or more; the text is cut before the first that appears in
-    it (in the prompt they are not looked for). overflow: what to do where the context
-    is too short: "error", "stop" (then the finish_reason is "context"), or "slide"
-    (forget the oldest ids and recompute, which is slow).
+    begin. A list of texts, or of lists of ids that are not empty, gives a list of
+    completions: each is that of its prompt alone, but for rounding, and is written with
+    a copy of the sampler as it was passed. sampler: None is greedy; it may also be any
+    function from a row of logits to an id. stop: one string or more; the text is cut
+    before the first that appears in it (in the prompt they are not looked for).
+    overflow: what to do where the context is too short: "error", "stop" (then the
+    finish_reason is "context"), or "slide" (forget the oldest ids and recompute, which
+    is slow).
 
     A prompt of n_ctx ids allows one new id, since the last id is never read. A
     character that is unfinished at the end is one U+FFFD. Of several stop strings in
@@ -224,15 +239,45 @@ def generate(
     >>> done.text, done.ids, done.finish_reason
     ('mmm', [76, 76, 76], 'length')
     """
-    pieces = stream(
-        model,
-        tokenizer,
-        prompt,
-        max_new_tokens=max_new_tokens,
-        sampler=sampler,
-        stop=stop,
-        overflow=overflow,
-    )
+    _check_model(model, tokenizer)
+    settings = Settings(max_new_tokens, sampler, stop, overflow)
+    if not is_several(prompt):
+        row = asked(model.config, tokenizer, prompt, settings)
+        return _exhausted(_written(model, tokenizer, row))
+    rows = all_asked(model.config, tokenizer, prompt, settings)
+    if not isinstance(model, GPT2):
+        return [_exhausted(_written(model, tokenizer, row)) for row in rows]
+    prompts = [list(row.ids) for row in rows]
+    write_together(model, [_of_known(row, tokenizer) for row in rows])
+    return [_completion(row, ids) for row, ids in zip(rows, prompts, strict=True)]
+
+
+@no_type_check
+def _check_model(model: LanguageModel, tokenizer: Tokenizer) -> None:
+    checked("model", model, LanguageModel, callable, "a GPT2, or what works as one")
+    checked("tokenizer", tokenizer, Tokenizer, lambda _: True, "a Tokenizer")
+
+
+@no_type_check
+def _written(
+    model: LanguageModel, tokenizer: Tokenizer, row: Row
+) -> Generator[str, None, Completion]:
+    """Turns ids into text as they come, until the text is done."""
+    new_ids = sampled_ids(model, row.ids, row.choose, tokenizer.n_vocab)
+    while not row.writing.is_done:
+        if piece := row.writing.push(next(new_ids)):
+            yield piece
+    if piece := row.writing.finish():
+        yield piece
+    return _completion(row, row.ids)
+
+
+def _completion(row: Row, prompt_ids: list[int]) -> Completion:
+    done = row.writing
+    return Completion(done.text, row.prompt, prompt_ids, done.ids, done.finish_reason)
+
+
+def _exhausted(pieces: Generator[str, None, Completion]) -> Completion:
     while True:
         try:
             next(pieces)
@@ -241,29 +286,8 @@ def generate(
             return done
 
 
-def _chooses(sampler: object) -> bool:
-    return callable(sampler) and not isinstance(sampler, type)  # Sampler for Sampler()
-
-
-@no_type_check
-def _written(
-    start: Completion, tokenizer: Tokenizer, new_ids: Iterable[int], gate: TextUntilStop
-) -> Generator[str, None, Completion]:
-    """Turns ids into text as they come; ends early at end-of-text or a stop string."""
-    decoder = tokenizer.stream_decoder()
-    ids: list[int] = []
-    reason = start.finish_reason
-    for new_id in new_ids:
-        ids.append(new_id)
-        if new_id == tokenizer.eot_id:
-            reason = "end_of_text"
-            break
-        if piece := gate.push(decoder.push(new_id)):
-            yield piece
-        if gate.stopped:
-            break
-    if piece := gate.push(decoder.flush()) + gate.flush():
-        yield piece
-    if gate.stopped and reason != "end_of_text":
-        reason = "stop"
-    return replace(start, text=gate.text, ids=ids, finish_reason=reason)
+def _of_known(row: Row, tokenizer: Tokenizer) -> Row:
+    """The row, which now chooses among the tokenizer's ids alone."""
+    choose, n_known = row.choose, tokenizer.n_vocab
+    row.choose = lambda logits: choose(mask_unknown_ids(logits, n_known))
+    return row

@@ -15,7 +15,11 @@ import torch
 from jaxtyping import Float, Float16, Float32, Int
 from torch import Tensor
 
-AT_ONCE = 2**22  # weights widened at a time: 16 MB, also where the matrix is the head
+from gpt2hw import huge_pages
+
+AT_ONCE = 2**18  # weights rounded at a time: what is needed meanwhile stays small
+FEW = 8  # rows: up to here one after another is faster than widening the matrix
+WIDENED_AT_ONCE = 2**22  # 16 MB of float32, also where the matrix is the head
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +36,9 @@ class HalfMatrix:
     def of(cls, matrix: Float[Tensor, "n_out n_in"]) -> "HalfMatrix":
         """Rounds each weight to the nearest float16; beyond its end to that end."""
         end = torch.finfo(torch.float16).max
-        half = torch.empty(matrix.shape, dtype=torch.float16, device=matrix.device)
-        for piece, rounded in zip(_pieces(matrix), _pieces(half), strict=True):
+        half = huge_pages.empty(tuple(matrix.shape), torch.float16)
+        pieces = (_pieces(whole, AT_ONCE) for whole in (matrix, half))
+        for piece, rounded in zip(*pieces, strict=True):
             rounded.copy_(piece.clamp(-end, end))
         return cls(half)
 
@@ -41,9 +46,14 @@ class HalfMatrix:
         self, x: Float32[Tensor, "*batch n_in"]
     ) -> Float32[Tensor, "*batch n_out"]:
         """x times the matrix turned."""
-        if x.numel() == x.shape[-1]:
-            return one_row(x, self.values)
-        return torch.cat([x @ piece.float().T for piece in _pieces(self.values)], -1)
+        rows = x.reshape(-1, x.shape[-1])
+        if len(rows) <= FEW:
+            found = torch.cat(
+                [one_row(row, self.values) for row in torch.split(rows, 1)]
+            )
+            return found.view(*x.shape[:-1], -1)
+        pieces = _pieces(self.values, WIDENED_AT_ONCE)
+        return torch.cat([x @ piece.float().T for piece in pieces], dim=-1)
 
     def rows(self, ids: Int[Tensor, "*ids"]) -> Float32[Tensor, "*ids n_in"]:
         """The rows of these numbers, widened."""
@@ -68,6 +78,6 @@ def one_row(
     return (x / scale).half().matmul(values.T).float() * scale
 
 
-def _pieces(matrix: Tensor) -> tuple[Tensor, ...]:
-    """The matrix in pieces of whole rows, of AT_ONCE weights at most."""
-    return torch.split(matrix, max(1, AT_ONCE // matrix.shape[-1]))
+def _pieces(matrix: Tensor, at_once: int) -> tuple[Tensor, ...]:
+    """The matrix in pieces of whole rows, of `at_once` weights at most."""
+    return torch.split(matrix, max(1, at_once // matrix.shape[-1]))

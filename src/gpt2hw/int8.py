@@ -23,8 +23,11 @@ import torch
 from jaxtyping import Float, Float32, Int, Int8
 from torch import Tensor
 
+from gpt2hw import huge_pages
+
 LARGEST = 127  # -128 is not used: what can be stored is as far below 0 as above
-AT_ONCE = 2**22  # weights quantised, or widened, at a time
+AT_ONCE = 2**18  # weights quantised at a time: what is needed meanwhile stays small
+WIDENED_AT_ONCE = 2**22
 
 
 def quantize(
@@ -57,8 +60,8 @@ class Int8Matrix:
     def of(cls, matrix: Float[Tensor, "n_out n_in"]) -> "Int8Matrix":
         """Quantises each output's weights; some outputs at a time, to spare memory."""
         n_out, n_in = matrix.shape
-        values = torch.empty((n_out, n_in), dtype=torch.int8, device=matrix.device)
-        scales = torch.empty(n_out, dtype=torch.float32, device=matrix.device)
+        values = huge_pages.empty((n_out, n_in), torch.int8)
+        scales = torch.empty(n_out, dtype=torch.float32, device="cpu")
         for start in range(0, n_out, n_at_once := max(1, AT_ONCE // n_in)):
             part = slice(start, start + n_at_once)
             whole, steps = quantize(matrix[part].float())
@@ -114,6 +117,8 @@ def by_torch(
     >>> by_torch(torch.tensor([[2, 3]]).to(torch.int8), torch.eye(2).to(torch.int8))
     tensor([[2, 3]], dtype=torch.int32)
     """
+    if x.shape[-1] == 1:  # of one input torch 2.13 makes nonsense
+        return by_plain_tensors(x, values).int()
     product: Tensor = torch._int_mm(x, values.T)
     return product
 
@@ -126,5 +131,5 @@ def by_plain_tensors(
     >>> by_plain_tensors(torch.ones(1, 2).to(torch.int8), torch.eye(2).to(torch.int8))
     tensor([[1., 1.]])
     """
-    pieces = torch.split(values, max(1, AT_ONCE // values.shape[-1]))
+    pieces = torch.split(values, max(1, WIDENED_AT_ONCE // values.shape[-1]))
     return torch.cat([x.float() @ piece.float().T for piece in pieces], dim=-1)

@@ -8,15 +8,16 @@ from numbers import Integral
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from gpt2hw.batches import PaddedCache, checked_mask, padded_state
 from gpt2hw.config import GPT2Config
 from gpt2hw.doors import SEED_RULE, checked, no_type_check
-from gpt2hw.errors import ContextError
 from gpt2hw.fast import FastTransformer
 from gpt2hw.folder import read_config
 from gpt2hw.hub import find_or_download
+from gpt2hw.ids import checked_ids
 from gpt2hw.initialization import initial_weights
 from gpt2hw.kv_cache import KVCache
 from gpt2hw.layout import (
@@ -101,7 +102,9 @@ class GPT2(FastTransformer):
 
     @classmethod
     @no_type_check
-    def random(cls, config: GPT2Config, seed: int = 0) -> "GPT2":
+    def random(
+        cls, config: GPT2Config, seed: int = 0, *, precision: Precision = "float32"
+    ) -> "GPT2":
         """An untrained model: see `initialization.initial_weights`.
 
         The global random state is not touched. Raises ValueError for a seed that is no
@@ -112,8 +115,10 @@ class GPT2(FastTransformer):
         """
         checked("config", config, GPT2Config, lambda _: True, "a GPT2Config")
         seed = int(checked("seed", seed, Integral, *SEED_RULE))
-        weights = initial_weights(config, seed)
-        return cls._wrap(config, assemble(config, weights, CPU, may_move=True))
+        precision = checked_precision(precision)
+        pairs = initial_weights(config, seed)
+        parts = assemble(config, pairs, CPU, precision=precision, may_move=True)
+        return cls._wrap(config, parts)
 
     @classmethod
     def _wrap(cls, config: GPT2Config, parts: FastTransformer) -> "GPT2":
@@ -126,23 +131,28 @@ class GPT2(FastTransformer):
         """Its size, not its 124 million numbers."""
         return f"GPT2({n_parameters(self.config):,} parameters, {self.config})"
 
-    def new_cache(self) -> KVCache:
+    def new_cache(self) -> PaddedCache:
         """An empty cache for this model: `model(ids, cache)` fills it."""
-        return KVCache(self)
+        return PaddedCache(self)
 
     @no_type_check
     def __call__(
         self,
         ids: Int[Tensor, "*batch n_seq"] | Sequence[int],
         cache: KVCache | None = None,
+        *,
+        mask: Bool[Tensor, "*batch n_seq"] | Sequence[Any] | None = None,
     ) -> Float[Tensor, "*batch n_seq n_vocab"]:
         """[*batch, n_seq] ids -> [*batch, n_seq, n_vocab] float32 logits.
 
-        With a cache only the new ids go in. Before anything is computed it raises
-        ValueError for an id outside the vocabulary (naming it) or no ids at all, and
-        ContextError for more than n_ctx positions.
+        With a cache only the new ids go in. mask: 1 for a real token, 0 for padding
+        (see `batches`); the cache remembers it. Before anything is computed it raises
+        ValueError for an id outside the vocabulary (naming it), no ids at all, or a
+        mask that does not fit, and ContextError for more than n_ctx positions.
         """
-        new_ids = self._checked(ids, cache)
+        new_ids, real = self._checked(ids, cache, mask)
+        if real is not None:
+            return self.logits(padded_state(self, new_ids, real, cache))
         return self.forward(new_ids) if cache is None else self.cached(new_ids, cache)
 
     @no_type_check
@@ -150,6 +160,8 @@ class GPT2(FastTransformer):
         self,
         ids: Int[Tensor, "*batch n_seq"] | Sequence[int],
         cache: KVCache | None = None,
+        *,
+        mask: Bool[Tensor, "*batch n_seq"] | Sequence[Any] | None = None,
     ) -> Float[Tensor, "*batch n_vocab"]:
         """The last row of what `__call__` gives, without computing the others.
 
@@ -158,62 +170,28 @@ class GPT2(FastTransformer):
         >>> model.last_logits([3, 1, 4]).shape
         torch.Size([7])
         """
-        return self.last(self._checked(ids, cache), cache)
+        new_ids, real = self._checked(ids, cache, mask)
+        if real is not None:
+            return self.logits(padded_state(self, new_ids, real, cache)[..., -1, :])
+        return self.last(new_ids, cache)
 
     @no_type_check
     def _checked(
-        self,
-        ids: Int[Tensor, "*batch n_seq"] | Sequence[int],
-        cache: KVCache | None,
-    ) -> Int[Tensor, "*batch n_seq"]:
+        self, ids: Any, cache: Any, mask: Any
+    ) -> tuple[Int[Tensor, "*batch n_seq"], Bool[Tensor, "*batch n_kv"] | None]:
         new_ids = self.checked(ids)
         if cache is not None and not isinstance(cache, KVCache):
             raise ValueError(f"cache: must be a KVCache or None, not {cache!r:.80}")
         if cache is not None:
             cache.check(self, new_ids.shape[:-1], new_ids.shape[-1])
-        return new_ids
+        return new_ids, checked_mask(mask, new_ids, cache)
 
     @no_type_check
     def checked(
         self, ids: Int[Tensor, "*batch n_seq"] | Sequence[int]
     ) -> Int[Tensor, "*batch n_seq"]:
         """The ids as int64 on the model's device; raises as `__call__` does."""
-        if not isinstance(ids, Tensor):
-            ids = _as_tensor(ids)
-        if ids.is_floating_point() or ids.is_complex() or ids.dtype is torch.bool:
-            raise ValueError(f"ids: must be integers, not {ids.dtype}")
-        if ids.is_meta or ids.is_nested or ids.layout is not torch.strided:
-            raise ValueError("ids: must be a plain tensor with numbers in it")
-        ids = ids.to(torch.int64)  # n_vocab need not fit into a narrower type
-        if ids.ndim == 0 or ids.numel() == 0:
-            raise ValueError("ids: at least one id is needed ([*batch, n_seq])")
-        least, most = int(ids.min()), int(ids.max())
-        if least < 0 or most >= self.config.n_vocab:
-            raise ValueError(
-                f"ids: {least if least < 0 else most} is outside the vocabulary "
-                f"(0 to {self.config.n_vocab - 1})"
-            )
-        if ids.shape[-1] > self.config.n_ctx:
-            raise ContextError(
-                f"{ids.shape[-1]} ids are more than the model's {self.config.n_ctx} "
-                "positions (n_ctx)"
-            )
-        return ids.to(self.wte.device)
-
-
-@no_type_check
-def _as_tensor(ids: Sequence[int]) -> Tensor:
-    if isinstance(ids, str):
-        raise ValueError("ids: are integers; a text is encoded first, by a Tokenizer")  # noqa: TRY004
-    if not isinstance(ids, Sequence):
-        kind = type(ids).__name__
-        raise ValueError(f"ids: must be ints or a tensor, not {kind}")  # noqa: TRY004
-    for number in ids:
-        if isinstance(number, bool) or not isinstance(number, Integral):
-            raise ValueError(f"ids: {number!r} is not an integer id")  # noqa: TRY004
-        if not -(2**63) <= number < 2**63:
-            raise ValueError(f"ids: {number} is outside every vocabulary")
-    return torch.tensor([int(i) for i in ids], dtype=torch.int64, device="cpu")
+        return checked_ids(ids, self.config).to(self.wte.device)
 
 
 def _holds_tensors(tensors: Mapping[Any, Any]) -> bool:

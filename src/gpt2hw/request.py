@@ -45,6 +45,26 @@ def checked_prompt(
     return tokenizer.decode(ids) if prompt else "", ids
 
 
+def is_several(prompt: Any) -> bool:
+    """Whether it is a list of prompts; one prompt may be a text, or a list of ids.
+
+    Raises ValueError where it is a list of both, or holds an empty list of ids: an
+    empty list is one empty prompt.
+
+    >>> is_several(["a", ""]), is_several([[72], [73]]), is_several([72, 73])
+    (True, True, False)
+    """
+    kinds = {type(one) for one in prompt} if isinstance(prompt, list) else set()
+    if not any(issubclass(kind, (str, list)) for kind in kinds):
+        return False
+    are_texts = all(issubclass(kind, str) for kind in kinds)
+    if not are_texts and not all(isinstance(one, list) and one for one in prompt):
+        raise ValueError(
+            "prompt: several are a list of str, or of lists of ids, none empty"
+        )
+    return True
+
+
 def checked_stops(stop: str | Iterable[str]) -> tuple[str, ...]:
     """The stop strings; one alone is one, not a string of one-character stops.
 

@@ -24,7 +24,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 MANY = 2**19  # weights: below, the matrix stays in a core's cache, and it cuts no time
-FEW = 4  # rows: from here on a plain product is faster
+FEW = 4  # rows: from here on a plain product is faster,
+FEW_IF_WIDE = (
+    9  # or from here, where there are more outputs than inputs, as in the head
+)
 LEAST_BLOCKS = 4
 
 
@@ -93,7 +96,8 @@ class RowMatrix:
         """x times the matrix turned: each output is a row of it times a row of x."""
         *batch, n_in = x.shape
         rows = x.reshape(-1, n_in)
-        if len(rows) >= FEW:
+        is_wide = len(self.values) > n_in
+        if len(rows) >= (FEW_IF_WIDE if is_wide else FEW):
             return x @ self.values.T
         return product_by_blocks(rows, self.blocks, self.rest).reshape(*batch, -1)
 

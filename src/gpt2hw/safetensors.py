@@ -9,17 +9,16 @@ Source: the README of https://github.com/huggingface/safetensors ("Format").
 """
 
 import ctypes
-import mmap
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from io import BufferedReader
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gpt2hw import huge_pages
 from gpt2hw.errors import SafetensorsError
 from gpt2hw.files import file_path, replacing
 from gpt2hw.header import (
@@ -30,8 +29,6 @@ from gpt2hw.header import (
     read_header,
 )
 from gpt2hw.tensor_info import DTYPE_BYTES
-
-HUGE_PAGE = 2**21  # bytes, on x86 and most ARM systems
 
 # Name in the file -> name in torch. Some torch versions lack some of the newer ones.
 _TORCH_NAME = {
@@ -118,26 +115,12 @@ def _empty(path: str | os.PathLike[str], info: TensorInfo) -> Tensor:
     except SafetensorsError as error:
         raise SafetensorsError(f"{path}: tensor {info.name!r}: {error}") from None
     try:
-        if info.n_bytes < HUGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
-            return torch.empty(info.shape, dtype=dtype, device="cpu")
-        return _in_huge_pages(info.n_bytes).view(dtype).view(info.shape)
+        return huge_pages.empty(info.shape, dtype)
     except (RuntimeError, MemoryError, OSError, OverflowError):
         raise SafetensorsError(
             f"{path}: tensor {info.name!r:.80} takes {info.n_bytes} bytes: more memory"
             " than there is"
         ) from None
-
-
-def _in_huge_pages(n_bytes: int) -> Tensor:
-    """Memory in pages of 2 MB, not 4 KB, as uint8 (Linux).
-
-    A model's weights are read whole for each token that it writes, and a processor
-    looks fewer pages up than it would have to: a tenth more tokens a second.
-    """
-    memory = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel without them
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return torch.frombuffer(memory, dtype=torch.uint8)
 
 
 def torch_dtype(name: str) -> torch.dtype:

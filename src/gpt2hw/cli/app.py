@@ -9,6 +9,7 @@ import typer
 
 import gpt2hw
 from gpt2hw.cli import console
+from gpt2hw.cli.bench_command import bench
 from gpt2hw.cli.download_command import download
 from gpt2hw.cli.evaluate_command import evaluate
 from gpt2hw.cli.help import Command, Group
@@ -53,5 +54,6 @@ for _name, _command in (
     ("trace", trace),
     ("download", download),
     ("evaluate", evaluate),
+    ("bench", bench),
 ):
     app.command(_name, cls=Command)(_command)

@@ -6,7 +6,7 @@ import typer
 
 from gpt2hw.cli import console
 from gpt2hw.cli.text import counted
-from gpt2hw.cli.usage import whole
+from gpt2hw.cli.usage import choice, whole
 from gpt2hw.errors import ContextError
 
 if TYPE_CHECKING:
@@ -31,6 +31,17 @@ Threads = Annotated[
         metavar="N",
         help="compute with N threads [default: 1 for a model of fewer than 10 million"
         " parameters, else torch's choice]",
+    ),
+]
+PRECISIONS = ("float32", "float16", "int8")  # as in `precisions`, which needs torch
+Precision = Annotated[
+    str,
+    typer.Option(
+        "--precision",
+        parser=choice("--precision", PRECISIONS),
+        metavar="|".join(PRECISIONS),
+        help="keep the matrices in 32, 16 or 8 bits: fewer bytes are read faster"
+        " [default: float32]",
     ),
 ]
 Device = Annotated[
@@ -65,6 +76,8 @@ def usual_threads(config: "GPT2Config") -> int | None:
     """
     from gpt2hw.layout import n_parameters
 
+    if config.n_layer > 1000:  # a file may say anything; do not count
+        return None
     return 1 if n_parameters(config) < SMALL else None
 
 
@@ -91,7 +104,10 @@ def too_long(n_prompt: int, n_ctx: int, n_new: int | None = None) -> ContextErro
 
 
 def load(
-    model: str, device: str = "cpu", threads: int | None = None
+    model: str,
+    device: str = "cpu",
+    threads: int | None = None,
+    precision: str = "float32",
 ) -> tuple["GPT2", "Tokenizer"]:
     """The model and its tokenizer; what fails quickly does so before torch is there."""
     from gpt2hw.folder import read_config
@@ -105,7 +121,9 @@ def load(
     with console.leaving_at_once():
         import torch
 
+        from gpt2hw.precisions import checked_precision
         from gpt2hw.pretrained import GPT2
     if threads is not None:
         torch.set_num_threads(threads)
-    return GPT2.from_pretrained(model, device), tokenizer
+    chosen = checked_precision(precision)
+    return GPT2.from_pretrained(model, device, precision=chosen), tokenizer

@@ -2,7 +2,7 @@
 
 from gpt2hw.cli import console
 from gpt2hw.cli import write_options as options
-from gpt2hw.cli.options import Device, Model, Threads, load, prompt_of
+from gpt2hw.cli.options import Device, Model, Precision, Threads, load, prompt_of
 from gpt2hw.cli.writing import (
     Clock,
     begin,
@@ -27,6 +27,7 @@ def generate(
     overflow: options.OverflowWay = None,
     only_new: options.OnlyNew = False,
     stats: options.Stats = False,
+    precision: Precision = "float32",
     threads: Threads = None,
     device: Device = "cpu",
 ) -> None:
@@ -38,7 +39,7 @@ def generate(
     settings = sampler_settings(greedy, temperature, top_k, top_p, seed)
     stops = [unescaped(text) for text in stop or []]
     text = prompt_of(prompt)
-    engine, tokenizer = load(model, device, threads)
+    engine, tokenizer = load(model, device, threads, precision)
     from gpt2hw.sampling import Sampler
 
     clock = Clock(Sampler(**settings))

@@ -1,0 +1,197 @@
+"""Several texts at once: each weight that is read then serves all of them.
+
+Texts of different lengths make no rectangle, so the shorter ones are filled up on the
+left, where the new token does not come. A mask says which tokens are real. Two things
+follow from it, and nothing else changes: a token's position counts the real tokens
+before it, and no token looks at padding.
+
+    mask       0 0 1 1 1        positions  0 0 0 1 2
+               1 1 1 1 1                   0 1 2 3 4
+
+What stands in the ids under a 0 has no say; and no id is taken for padding by itself:
+end-of-text among the ids is a real token.
+"""
+
+from collections.abc import Sequence
+from math import inf
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gpt2hw.attention import (
+    CausalSelfAttention,
+    attention_scores,
+    causal_mask,
+    merge_heads,
+    softmax,
+)
+from gpt2hw.doors import no_type_check
+from gpt2hw.fast import FastTransformer
+from gpt2hw.kv_cache import KVCache, LayerCache
+
+
+class PaddedCache(KVCache):
+    """A KVCache that remembers which of its tokens are real; None where all are.
+
+    >>> from gpt2hw import GPT2, GPT2Config
+    >>> model = GPT2.random(
+    ...     GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
+    >>> cache = model.new_cache()
+    >>> ids, mask = left_padded([[3, 1, 4], [5]])
+    >>> _ = model(ids, cache, mask=mask)
+    >>> cache.mask.int()
+    tensor([[1, 1, 1],
+            [0, 0, 1]], dtype=torch.int32)
+    """
+
+    mask: Bool[Tensor, "*batch n_past"] | None = None
+
+    def copy(self) -> "PaddedCache":
+        """As KVCache.copy, with the mask."""
+        plain, twin = super().copy(), PaddedCache(self._model)
+        twin.__dict__ |= plain.__dict__
+        twin.mask = self.mask  # it is replaced when it grows, never written to
+        return twin
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Only these sequences of a batch [n] stay, in this order."""
+        chosen = torch.tensor(rows, device=self._model.wpe.device)
+        for layer in self._layers:
+            layer.k = layer.k.index_select(0, chosen)
+            layer.v = layer.v.index_select(0, chosen)
+        self._batch = torch.Size([len(rows)])
+        if self.mask is not None:
+            self.mask = self.mask.index_select(0, chosen)
+
+
+def left_padded(
+    texts: Sequence[Sequence[int]],
+) -> tuple[Int[Tensor, "n_texts n_seq"], Bool[Tensor, "n_texts n_seq"]]:
+    """Ids of texts of any length as a rectangle, and the mask of what is real.
+
+    >>> left_padded([[3, 1, 4], [5]])[0]
+    tensor([[3, 1, 4],
+            [0, 0, 5]])
+    """
+    n_seq = max(map(len, texts))
+    ids = torch.zeros(len(texts), n_seq, dtype=torch.int64, device="cpu")
+    mask = torch.zeros(len(texts), n_seq, dtype=torch.bool, device="cpu")
+    for row, text in enumerate(texts):
+        ids[row, n_seq - len(text) :] = torch.tensor(text, dtype=torch.int64)
+        mask[row, n_seq - len(text) :] = True
+    return ids, mask
+
+
+def positions(mask: Bool[Tensor, "*batch n_kv"]) -> Int[Tensor, "*batch n_kv"]:
+    """The number of real tokens before each; padding has 0, which no one sees.
+
+    >>> positions(torch.tensor([[False, False, True, True, True]]))
+    tensor([[0, 0, 0, 1, 2]])
+    """
+    return (mask.cumsum(-1) - 1).clamp(min=0)
+
+
+def allowed(
+    mask: Bool[Tensor, "*batch n_kv"], n_seq: int
+) -> Bool[Tensor, "*batch 1 n_seq n_kv"]:
+    """Where each of the last n_seq tokens may look: at what is real up to itself.
+
+    Padding looks at itself alone: a row of weights without any would be 0 / 0, and a
+    NaN spoils whatever it is multiplied with, even with 0.
+
+    >>> allowed(torch.tensor([False, True, True]), 2).int()
+    tensor([[[0, 1, 0],
+             [0, 1, 1]]], dtype=torch.int32)
+    """
+    n_kv = mask.shape[-1]
+    causal = causal_mask(n_seq, n_kv, mask.device)
+    itself = causal.triu(diagonal=n_kv - n_seq)
+    return ((causal & mask[..., None, :]) | itself).unsqueeze(-3)  # for every head
+
+
+def padded_attention(
+    attn: CausalSelfAttention,
+    x: Float[Tensor, "*batch n_seq n_embd"],
+    may_look: Bool[Tensor, "*batch 1 n_seq n_kv"],
+    layer: LayerCache | None,
+    n_past: int,
+) -> Float[Tensor, "*batch n_seq n_embd"]:
+    """CausalSelfAttention, with its past if there is one, that looks where it may."""
+    q, k, v = attn.project(x)
+    if layer is not None:
+        k, v = layer.extend(n_past, k, v)
+    scores = attention_scores(q, k).masked_fill(~may_look, -inf)
+    return attn.c_proj(merge_heads(softmax(scores) @ v))
+
+
+def padded_state(
+    model: FastTransformer,
+    ids: Int[Tensor, "*batch n_seq"],
+    mask: Bool[Tensor, "*batch n_kv"],
+    cache: KVCache | None = None,
+) -> Float[Tensor, "*batch n_seq n_embd"]:
+    """What the head is given, for tokens of which the mask says what is real.
+
+    The mask speaks of the tokens in the cache, too, which keeps it (a PaddedCache).
+    """
+    batch, n_seq = ids.shape[:-1], ids.shape[-1]
+    n_past = mask.shape[-1] - n_seq
+    x = model.vectors(ids) + model.wpe[positions(mask)[..., n_past:]]
+    may_look = allowed(mask, n_seq)
+    layers = [None] * len(model.h) if cache is None else cache.layers(batch)
+    for block, layer in zip(model.h, layers, strict=True):
+        x = x + padded_attention(block.attn, block.ln_1(x), may_look, layer, n_past)
+        x = x + block.mlp(block.ln_2(x))
+    x = model.ln_f(x)
+    if cache is not None:
+        cache.advance(batch, n_seq)
+    if isinstance(cache, PaddedCache):
+        cache.mask = mask
+    return x
+
+
+@no_type_check
+def checked_mask(
+    mask: object, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None
+) -> Bool[Tensor, "*batch n_kv"] | None:
+    """The mask of all tokens, those in the cache first; None where all are real.
+
+    `mask` has the ids' shape, or, as transformers has it, that of the cache's tokens
+    and the ids together; of zeros and ones. Raises ValueError, naming it, where it has
+    another, or tells of the cache's tokens something else than was said of them.
+    """
+    past = getattr(cache, "mask", None)
+    if mask is None and past is None:
+        return None
+    batch, n_seq = ids.shape[:-1], ids.shape[-1]
+    n_past = 0 if cache is None else len(cache)
+    if past is None:
+        past = ids.new_ones((*batch, n_past), dtype=torch.bool)
+    if mask is None:
+        return torch.cat([past, torch.ones_like(ids, dtype=torch.bool)], dim=-1)
+    if cache is not None and not isinstance(cache, PaddedCache):
+        raise ValueError("mask: needs a cache that was made by model.new_cache()")
+    found = _zeros_and_ones(mask).to(ids.device)
+    if found.shape == ids.shape:
+        return torch.cat([past, found], dim=-1)
+    if found.shape != (*batch, n_past + n_seq):
+        of_all = f", or {[*batch, n_past + n_seq]} with the cache's" * bool(n_past)
+        raise ValueError(
+            f"mask: must have the ids' shape, {[*ids.shape]}{of_all}, "
+            f"not {[*found.shape]}"
+        )
+    if not torch.equal(found[..., :n_past], past):
+        raise ValueError("mask: differs from what the cache holds of its tokens")
+    return found
+
+
+@no_type_check
+def _zeros_and_ones(mask: object) -> Bool[Tensor, "..."]:
+    try:
+        found = mask if isinstance(mask, Tensor) else torch.tensor(mask, device="cpu")
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"mask: must be of zeros and ones, not {mask!r:.80}") from None
+    if not ((found == 0) | (found == 1)).all():
+        raise ValueError("mask: must be of zeros (padding) and ones (real tokens)")
+    return found == 1

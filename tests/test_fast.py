@@ -1,0 +1,174 @@
+"""A model with its matrices in the fast form: every rule of the taught one holds."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpt2hw.rows
+from checkpoints import SMALL, random_ids, random_tensors, write_folder
+from gpt2hw import GPT2, GPT2Config, Tokenizer, generate, trace
+from gpt2hw.fast import FastTransformer, MatrixLinear, taught
+from gpt2hw.generation import next_logits
+from gpt2hw.linear import Linear
+from gpt2hw.loader import assemble
+from gpt2hw.model import Transformer
+from gpt2hw.properties import kv_cache as cache_rules
+from gpt2hw.properties import model as rules
+from gpt2hw.properties.closeness import agree
+from gpt2hw.properties.drawn import SEEDS, batch_shapes, configs, ids_for, splits
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _every_matrix_counts_as_large(monkeypatch):
+    monkeypatch.setattr(gpt2hw.rows, "MANY", 1)
+    monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
+
+
+def fast_model(config: GPT2Config = SMALL, seed: int = 0) -> GPT2:
+    tensors = random_tensors(config, seed).items()
+    model = GPT2._wrap(config, assemble(config, tensors, CPU, may_move=True))
+    assert model.head is not None
+    assert isinstance(model.h[0].mlp.c_fc, MatrixLinear)
+    return model
+
+
+def taught_model(config: GPT2Config = SMALL, seed: int = 0) -> Transformer:
+    return taught(GPT2.from_tensors(config, random_tensors(config, seed)))
+
+
+@given(configs(), batch_shapes(), SEEDS, st.data())
+@settings(deadline=None, max_examples=40)
+def test_the_logits_are_those_of_the_taught_path(config, batch, seed, data):
+    ids = data.draw(ids_for(config, *batch))
+    right = taught_model(config, seed).forward(ids)
+    agree(fast_model(config, seed)(ids), right, 1e-5, "logits")
+
+
+@given(configs(), batch_shapes(), SEEDS, st.data())
+@settings(deadline=None, max_examples=40)
+def test_any_split_of_any_sequence_gives_the_logits_of_one_pass(
+    config, batch, seed, data
+):
+    ids = data.draw(ids_for(config, *batch))
+    chunks = data.draw(splits(ids.shape[-1]))
+    cache_rules.cache_equals_no_cache(fast_model(config, seed), ids, chunks)
+
+
+def test_the_rules_of_the_forward_pass_hold():
+    model, ids = fast_model(), random_ids(SMALL, 2, 9)
+    rules.each_id_gets_a_row_of_logits(model, ids, SMALL.n_vocab)
+    rules.later_ids_change_nothing(model, ids[0], at=5, other=3)
+    rules.a_prefix_gives_the_first_rows(model, ids, 1)
+    rules.sequences_of_a_batch_are_apart(model, ids)
+
+
+def test_a_failed_call_leaves_the_cache_as_it_was():
+    model = fast_model()
+    seen, rest = random_ids(SMALL, 4), random_ids(SMALL, 3, seed=1)
+    cache_rules.a_failed_call_leaves_no_trace(
+        model, seen, lambda cache: model([99], cache), rest
+    )
+    cache_rules.copies_are_independent(model, seen, rest, rest[:1])
+
+
+@pytest.mark.parametrize("n_seen", [0, 3])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_the_last_row_alone_is_the_last_row(batch, n_seen):
+    model, ids = fast_model(), random_ids(SMALL, *batch, 7)
+    cache = model.new_cache()
+    if n_seen:
+        model.last_logits(ids[..., :n_seen], cache)
+    agree(model.last_logits(ids[..., n_seen:], cache), model(ids)[..., -1, :], 1e-5)
+    assert len(cache) == 7
+    agree(model.last_logits(ids), model(ids)[..., -1, :], 1e-5)
+
+
+def test_generation_asks_for_one_row_of_logits_alone(monkeypatch):
+    model, n_rows = fast_model(), []
+    whole = type(model.head).__call__
+
+    def watched(self, x):
+        if self is model.head:
+            n_rows.append(x.numel() // x.shape[-1])
+        return whole(self, x)
+
+    monkeypatch.setattr(type(model.head), "__call__", watched)
+    cache = model.new_cache()
+    next_logits(model, [1, 2, 3, 4, 5], cache)
+    next_logits(model, [1, 2, 3, 4, 5, 6], cache)
+    assert n_rows == [1, 1]
+
+
+def test_trace_and_taught_have_the_taught_forms_and_the_same_numbers():
+    model = fast_model()
+    plain = taught(model)
+    assert type(plain) is Transformer
+    for block in plain.h:
+        parts = (block.attn.c_attn, block.attn.c_proj, block.mlp.c_fc, block.mlp.c_proj)
+        assert [type(part) for part in parts] == [Linear] * 4
+    assert plain.wte is model.wte
+    assert plain.lm_head is model.wte
+    assert plain.h[0].mlp.c_fc.weight.data_ptr() == (
+        model.h[0].mlp.c_fc.weight.data_ptr()
+    )
+    found = trace(model, [3, 1, 4])["logits"]
+    assert torch.equal(found, plain.forward(torch.tensor([3, 1, 4])))
+
+
+def test_a_models_names_and_shapes_are_those_of_the_checkpoint():
+    tensors = random_tensors(SMALL)
+    model = fast_model()
+    for layer, block in enumerate(model.h):
+        for name, found in (
+            ("attn.c_attn", block.attn.c_attn),
+            ("attn.c_proj", block.attn.c_proj),
+            ("mlp.c_fc", block.mlp.c_fc),
+            ("mlp.c_proj", block.mlp.c_proj),
+        ):
+            assert torch.equal(found.weight, tensors[f"h.{layer}.{name}.weight"])
+    assert torch.equal(model.wte, tensors["wte.weight"])
+
+
+def test_tensors_that_are_given_are_shared_and_stay_as_they_are():
+    tensors = random_tensors(SMALL)
+    before = {name: tensor.clone() for name, tensor in tensors.items()}
+    model = GPT2.from_tensors(SMALL, tensors)
+    assert model.h[0].mlp.c_fc.weight.data_ptr() == (
+        tensors["h.0.mlp.c_fc.weight"].data_ptr()
+    )
+    assert all(torch.equal(tensors[name], before[name]) for name in tensors)
+    assert model.head is not None  # wte lies right as it is
+    agree(model([3]), taught(model).forward(torch.tensor([3])), 1e-5)
+
+
+def test_an_untied_head_is_its_own(tmp_path):
+    config = GPT2Config(
+        n_vocab=11, n_ctx=8, n_embd=8, n_head=2, n_layer=1, tie_word_embeddings=False
+    )
+    model = fast_model(config)
+    assert model.head is not model.table
+    right = taught_model(config).forward(torch.tensor([3, 1]))
+    agree(model([3, 1]), right, 1e-5)
+
+
+def test_a_loaded_model_and_a_random_one_are_in_the_fast_form(tmp_path):
+    folder = write_folder(tmp_path, SMALL, random_tensors(SMALL))
+    for model in (GPT2.from_pretrained(folder), GPT2.random(SMALL)):
+        assert isinstance(model, FastTransformer)
+        assert isinstance(model.h[0].attn.c_attn, MatrixLinear)
+        assert model.h[0].attn.c_attn.weight.T.is_contiguous()
+        assert model.head is model.table
+
+
+def test_the_tiny_model_writes_the_same_text_in_either_form(monkeypatch):
+    tokenizer = Tokenizer.from_pretrained("tiny")
+    fast = GPT2.from_pretrained("tiny")
+    monkeypatch.undo()
+    plain = GPT2.from_pretrained("tiny")
+    assert fast.head is not None
+    assert plain.head is None  # small: the taught form is the faster one
+    texts = [generate(m, tokenizer, "Once upon a time").text for m in (fast, plain)]
+    assert texts[0] == texts[1]

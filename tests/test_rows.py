@@ -1,0 +1,129 @@
+"""How a product with one row is done: the same numbers, in another order."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from gpt2hw.fast import MatrixLinear
+from gpt2hw.linear import Linear
+from gpt2hw.properties.closeness import agree
+from gpt2hw.properties.linear import rows_of_the_matrix_are_inputs
+from gpt2hw.rows import (
+    FEW,
+    FEW_IF_WIDE,
+    RowMatrix,
+    lying_by_outputs,
+    pays,
+    product_by_blocks,
+)
+
+quickly = settings(deadline=None, max_examples=40)
+SIZES = st.integers(1, 40)
+
+
+def by_rows(linear: Linear, x: Tensor) -> Tensor:
+    """The map of `linear`, done by row blocks."""
+    turned = lying_by_outputs(linear.weight.clone())
+    return MatrixLinear.of(RowMatrix(turned.T), linear.bias)(x)
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+@given(SIZES, SIZES, st.integers(1, FEW_IF_WIDE + 2), st.integers(0, 99))
+@quickly
+def test_row_blocks_give_what_the_taught_map_gives(n_in, n_out, n_rows, seed):
+    linear = Linear(weight=drawn(n_in, n_out, seed=seed), bias=drawn(n_out))
+    x = drawn(n_rows, n_in, seed=seed + 1)
+    gap = (by_rows(linear, x) - linear(x)).abs().max()
+    assert float(gap) <= 1e-5 * (1 + float(linear(x).abs().max()))
+
+
+@pytest.mark.parametrize(
+    "batch", [(), (1,), (1, 1), (FEW - 1,), (FEW - 1, 1), (FEW,), (2, 3, 4)]
+)
+def test_any_batch_keeps_its_shape(batch):
+    linear = Linear(weight=drawn(12, 7), bias=drawn(7))
+    x = drawn(*batch, 12)
+    agree(by_rows(linear, x), linear(x), 1e-5)
+    assert by_rows(linear, x.transpose(0, -1).contiguous().transpose(0, -1)).shape == (
+        *batch,
+        7,
+    )
+
+
+def test_the_rows_of_the_matrix_are_the_inputs_here_too():
+    rows_of_the_matrix_are_inputs(by_rows)
+
+
+@pytest.mark.parametrize("n_out", [1, 3, 4, 5, 8, 50257 % 64])
+def test_every_row_is_in_a_block_or_in_the_rest(n_out):
+    matrix = RowMatrix(drawn(n_out, 3))
+    joined = torch.cat([matrix.blocks.flatten(end_dim=1), matrix.rest])
+    assert torch.equal(joined, matrix.values)
+    assert len(matrix.rest) < matrix.blocks.shape[0]
+
+
+def test_blocks_and_rest_are_views_and_hold_no_numbers_of_their_own():
+    matrix = RowMatrix(drawn(9, 3))
+    matrix.values.zero_()
+    assert not matrix.blocks.any()
+    assert not matrix.rest.any()
+
+
+@given(SIZES, SIZES)
+@quickly
+def test_a_matrix_is_turned_in_its_own_memory(n_in, n_out):
+    weight = drawn(n_in, n_out)
+    before = weight.clone()
+    turned = lying_by_outputs(weight)
+    assert torch.equal(turned, before)
+    assert turned.T.is_contiguous()
+    assert turned.data_ptr() == weight.data_ptr()
+
+
+def test_the_row_is_handed_to_each_block_without_a_copy(monkeypatch):
+    """The strides decide which kernel runs; this is the rule that makes it fast."""
+    seen = []
+
+    def bmm(blocks, columns):
+        seen.append(columns.stride()[0])
+        return torch.matmul(blocks, columns)
+
+    monkeypatch.setattr("gpt2hw.rows.torch.bmm", bmm)
+    product_by_blocks(drawn(1, 3), drawn(4, 2, 3), drawn(0, 3))
+    assert seen == [0]
+
+
+@pytest.mark.parametrize(("n_out", "few"), [(3, FEW), (2, FEW), (8, FEW_IF_WIDE)])
+def test_many_rows_are_done_by_a_plain_product(monkeypatch, n_out, few):
+    def refused(*_):
+        raise AssertionError("row blocks")
+
+    monkeypatch.setattr("gpt2hw.rows.product_by_blocks", refused)
+    matrix = RowMatrix(drawn(n_out, 3))
+    matrix(drawn(few, 3))
+    with pytest.raises(AssertionError, match="row blocks"):
+        matrix(drawn(few - 1, 3))
+
+
+@pytest.mark.parametrize(
+    ("weight", "is_faster"),
+    [
+        (torch.zeros(768, 768), True),
+        (torch.zeros(192, 768), False),
+        (torch.zeros(768, 768, dtype=torch.float64), False),
+        (torch.zeros(768, 768, device="meta"), False),
+    ],
+)
+def test_only_a_large_float32_matrix_on_a_cpu_is_cut(monkeypatch, weight, is_faster):
+    monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
+    assert pays(weight) is is_faster
+
+
+def test_without_mkl_no_matrix_is_cut(monkeypatch):
+    monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: False)
+    assert not pays(torch.zeros(768, 768))
