@@ -19,7 +19,9 @@ TESTS = {
     "kv_cache": ("test_kv_cache.py",),
     "sampling": ("test_sampling.py",),
     "stop_strings": ("test_generation.py",),
-    "generation": ("test_generation.py",),
+    "writing": ("test_generation.py",),
+    "continuing": ("test_generation.py", "test_batches.py"),
+    "generation": ("test_generation.py", "test_batches.py"),
 }
 
 
