@@ -54,7 +54,8 @@ def test_any_split_of_any_sequence_gives_the_logits_of_one_pass(
 ):
     ids = data.draw(ids_for(config, *batch))
     chunks = data.draw(splits(ids.shape[-1]))
-    cache_rules.cache_equals_no_cache(fast_model(config, seed), ids, chunks)
+    # Sums in another order; a norm over three numbers makes more of their rounding.
+    cache_rules.cache_equals_no_cache(fast_model(config, seed), ids, chunks, 1e-4)
 
 
 def test_the_rules_of_the_forward_pass_hold():

@@ -67,7 +67,9 @@ def said(hub, tmp_path_factory):
     settings = {"HF_HOME": home, "HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": 1}
     done = subprocess.run(
         [sys.executable, "-c", CLIENT],
-        env=os.environ | {name: str(value) for name, value in settings.items()},
+        env=os.environ
+        | {"HF_HUB_OFFLINE": "0"}
+        | {name: str(value) for name, value in settings.items()},
         capture_output=True,
         text=True,
         timeout=180,
