@@ -92,6 +92,30 @@ def machine(
     assert hub.errors == []
 
 
+def hub_with(files: dict[str, bytes | Path], *, keeps_rules: bool = False) -> Any:
+    """A fixture for all tests of a module: a clean machine, and a hub with `files`.
+
+    With `keeps_rules`, what holds after whatever fault is looked at after each test.
+    """
+
+    @pytest.fixture(autouse=True)
+    def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+        with machine(monkeypatch, tmp_path) as hub:
+            hub.put(NAME, files)
+            yield hub
+            if keeps_rules:
+                keeps_the_rules(hub)
+
+    return hub
+
+
+def refused(*arguments: Any, error: Any = DownloadError, **options: Any) -> str:
+    """What is said of a download that is refused."""
+    with pytest.raises(error) as refusal:
+        download(*arguments, **options)
+    return str(refusal.value)
+
+
 def impatient() -> Any:
     """Tries as many as ever, with waits of a blink."""
     from gpt2hw.hub.patience import Patience

@@ -13,7 +13,8 @@ from downloads import (
     NAME,
     WEIGHTS,
     files_in,
-    machine,
+    hub_with,
+    refused,
     repository,
     weights,
 )
@@ -26,17 +27,7 @@ FILES = repository()
 OTHER = repository(seed=1)
 
 
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
-
-
-def refused(*arguments, error=DownloadError, **options) -> str:
-    with pytest.raises(error) as refusal:
-        download(*arguments, **options)
-    return str(refusal.value)
+hub = hub_with(FILES)
 
 
 # --- what comes, and where it lies ---

@@ -8,26 +8,17 @@ from downloads import (
     TOKEN,
     clean_environment,
     files_in,
-    machine,
+    hub_with,
+    refused,
     repository,
 )
-from gpt2hw import DownloadError, download
+from gpt2hw import download
 
 FILES = repository()
 OTHER = repository(seed=1)
 
 
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
-
-
-def refused(*arguments, error=DownloadError, **options) -> str:
-    with pytest.raises(error) as refusal:
-        download(*arguments, **options)
-    return str(refusal.value)
+hub = hub_with(FILES)
 
 
 @pytest.mark.parametrize("slash", ["", "/"])

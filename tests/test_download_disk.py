@@ -17,7 +17,7 @@ from downloads import (
     NAME,
     WEIGHTS,
     files_in,
-    machine,
+    hub_with,
     repository,
     run,
     said_as_one_line,
@@ -35,11 +35,7 @@ posix = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
+hub = hub_with(FILES)
 
 
 ON_A_SMALL_DISK = """

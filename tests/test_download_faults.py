@@ -24,21 +24,15 @@ from downloads import (
     failure,
     fetch,
     files_in,
+    hub_with,
     impatient,
-    keeps_the_rules,
-    machine,
 )
 from gpt2hw import CheckpointError, DownloadError, download
 
 MOST_TRIES = 5
 
 
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
-        keeps_the_rules(hub)
+hub = hub_with(FILES, keeps_rules=True)
 
 
 # --- what passes by itself ---

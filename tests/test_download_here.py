@@ -12,21 +12,18 @@ from downloads import (
     NAME,
     WEIGHTS,
     files_in,
-    machine,
+    hub_with,
+    refused,
     repository,
 )
-from gpt2hw import CheckpointError, DownloadError, download
+from gpt2hw import CheckpointError, download
 from hub_server import COMMIT
 
 FILES = repository()
 OTHER = repository(seed=1)
 
 
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
+hub = hub_with(FILES)
 
 
 @pytest.fixture
@@ -38,12 +35,6 @@ def no_network(monkeypatch):
 
     monkeypatch.setattr(socket.socket, "connect", connect)
     monkeypatch.setattr(socket, "getaddrinfo", connect)
-
-
-def refused(*arguments, error=DownloadError, **options) -> str:
-    with pytest.raises(error) as refusal:
-        download(*arguments, **options)
-    return str(refusal.value)
 
 
 def put_into_cache(hub) -> Path:

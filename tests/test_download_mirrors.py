@@ -14,20 +14,13 @@ from downloads import (
     failure,
     fetch,
     files_in,
-    keeps_the_rules,
+    hub_with,
     left_at,
-    machine,
 )
 from gpt2hw import CheckpointError, DownloadError, download
 from hub_server import COMMIT
 
-
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
-        keeps_the_rules(hub)
+hub = hub_with(FILES, keeps_rules=True)
 
 
 # What a mirror may do that keeps no header of the hub's: then no hash is known, and a

@@ -15,7 +15,7 @@ from downloads import (
     WEIGHTS,
     drafts,
     files_in,
-    machine,
+    hub_with,
     repository,
     run,
     said_as_one_line,
@@ -31,11 +31,7 @@ MERGES = (SHIPPED / "gpt2" / "merges.txt").read_bytes()
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files and links")
 
 
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
+hub = hub_with(FILES)
 
 
 def put(folder: Path, files) -> None:

@@ -19,7 +19,7 @@ from downloads import (
     files_in,
     finish,
     holds_nothing_wrong,
-    machine,
+    hub_with,
     repository,
     run,
     said_as_one_line,
@@ -37,11 +37,7 @@ posix = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
+hub = hub_with(FILES)
 
 
 @contextmanager

@@ -15,21 +15,14 @@ from downloads import (
     WEIGHTS,
     fetch,
     files_in,
-    keeps_the_rules,
+    hub_with,
     left_at,
-    machine,
     repository,
 )
 from gpt2hw import DownloadError
 from hub_server import COMMIT
 
-
-@pytest.fixture(autouse=True)
-def hub(monkeypatch, tmp_path):
-    with machine(monkeypatch, tmp_path) as hub:
-        hub.put(NAME, FILES)
-        yield hub
-        keeps_the_rules(hub)
+hub = hub_with(FILES, keeps_rules=True)
 
 
 def cut_then(hub, change, part=0.5):

@@ -9,7 +9,6 @@ Source: RFC 9110, sections 15.4 (redirects), 14 (ranges) and 13.1.5 (If-Range).
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urljoin
 
@@ -110,12 +109,7 @@ class Asker:
         """Itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes the connections."""
         self._session.close()
 

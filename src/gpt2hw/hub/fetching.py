@@ -67,6 +67,7 @@ class _Fetch:
         self._commit: str | None = None
 
     def run(self) -> None:
+        """Fetches config, tokenizer and weights, in this order."""
         order = self._order
         self._fetch_config()
         if order.has_own_tokenizer:
@@ -80,10 +81,7 @@ class _Fetch:
     def _put_merges(self, path: Path) -> None:
         """Puts GPT-2's merges, which the package has, where other ones may lie."""
         merges = (SHIPPED / "gpt2" / "merges.txt").read_bytes()
-        instead = not_a_file(path)
-        if instead not in (None, NOT_THERE, DANGLING):
-            raise DownloadError(f"{path} is {instead}: move it out of the way")
-        is_there = instead is None
+        is_there = _is_file(path)
         if is_there and path.read_bytes().splitlines() == merges.splitlines():
             return
         if is_there and not (self._order.is_own or self._order.force):
@@ -189,10 +187,7 @@ class _Fetch:
     def _arrived(self, file: str) -> Draft | None:
         """The draft of a file; None if the file is in its place, and right."""
         transfer, path = self._transfer(file), self._order.folder / file
-        instead = not_a_file(path)
-        if instead not in (None, NOT_THERE, DANGLING):
-            raise DownloadError(f"{path} is {instead}: move it out of the way")
-        if instead is None and self._is_right(path, transfer):
+        if _is_file(path) and self._is_right(path, transfer):
             return None
         draft = transfer.fetched()
         self._commit = self._commit or transfer.known.commit
@@ -235,3 +230,11 @@ class _Fetch:
         order = self._order
         source = order.source(file, self._asker, self._commit)
         return Transfer(source, order.folder / file, self._desk, self._watch)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there; DownloadError where something else is in its place."""
+    instead = not_a_file(path)
+    if instead not in (None, NOT_THERE, DANGLING):
+        raise DownloadError(f"{path} is {instead}: move it out of the way")
+    return instead is None
