@@ -12,12 +12,12 @@ What stays in float32: biases, norms, positions, everything between the products
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Float16, Float32, Int
+from jaxtyping import Float, Float16, Float32, Int, Num
 from torch import Tensor
 
 from gpt2hw import huge_pages
 
-AT_ONCE = 2**18  # weights rounded at a time: what is needed meanwhile stays small
+AT_ONCE = 2**18  # weights made narrower at a time: what is needed meanwhile stays small
 FEW = 8  # rows: up to here one after another is faster than widening the matrix
 WIDENED_AT_ONCE = 2**22  # 16 MB of float32, also where the matrix is the head
 
@@ -37,8 +37,8 @@ class HalfMatrix:
         """Rounds each weight to the nearest float16; beyond its end to that end."""
         end = torch.finfo(torch.float16).max
         half = huge_pages.empty(tuple(matrix.shape), torch.float16)
-        pieces = (_pieces(whole, AT_ONCE) for whole in (matrix, half))
-        for piece, rounded in zip(*pieces, strict=True):
+        both = (pieces(whole, AT_ONCE) for whole in (matrix, half))
+        for piece, rounded in zip(*both, strict=True):
             rounded.copy_(piece.clamp(-end, end))
         return cls(half)
 
@@ -52,8 +52,7 @@ class HalfMatrix:
                 [one_row(row, self.values) for row in torch.split(rows, 1)]
             )
             return found.view(*x.shape[:-1], -1)
-        pieces = _pieces(self.values, WIDENED_AT_ONCE)
-        return torch.cat([x @ piece.float().T for piece in pieces], dim=-1)
+        return product_by_pieces(x, self.values, WIDENED_AT_ONCE)
 
     def rows(self, ids: Int[Tensor, "*ids"]) -> Float32[Tensor, "*ids n_in"]:
         """The rows of these numbers, widened."""
@@ -78,6 +77,26 @@ def one_row(
     return (x / scale).half().matmul(values.T).float() * scale
 
 
-def _pieces(matrix: Tensor, at_once: int) -> tuple[Tensor, ...]:
-    """The matrix in pieces of whole rows, of `at_once` weights at most."""
+def pieces(
+    matrix: Num[Tensor, "n_out n_in"], at_once: int
+) -> tuple[Num[Tensor, "_ n_in"], ...]:
+    """The matrix in pieces of whole rows, of `at_once` weights at most, or one row.
+
+    >>> [len(piece) for piece in pieces(torch.zeros(5, 2), at_once=4)]
+    [2, 2, 1]
+    """
     return torch.split(matrix, max(1, at_once // matrix.shape[-1]))
+
+
+def product_by_pieces(
+    x: Float32[Tensor, "*batch n_in"],
+    values: Num[Tensor, "n_out n_in"],
+    at_once: int,
+) -> Float32[Tensor, "*batch n_out"]:
+    """x times the matrix turned, of which a piece at a time is widened to float32.
+
+    >>> product_by_pieces(torch.ones(2), torch.eye(2).to(torch.int8), at_once=2)
+    tensor([1., 1.])
+    """
+    parts = [x @ piece.float().T for piece in pieces(values, at_once)]
+    return torch.cat(parts, dim=-1)

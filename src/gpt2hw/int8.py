@@ -24,10 +24,9 @@ from jaxtyping import Float, Float32, Int, Int8
 from torch import Tensor
 
 from gpt2hw import huge_pages
+from gpt2hw.half import AT_ONCE, WIDENED_AT_ONCE, product_by_pieces
 
 LARGEST = 127  # -128 is not used: what can be stored is as far below 0 as above
-AT_ONCE = 2**18  # weights quantised at a time: what is needed meanwhile stays small
-WIDENED_AT_ONCE = 2**22
 
 
 def quantize(
@@ -131,5 +130,4 @@ def by_plain_tensors(
     >>> by_plain_tensors(torch.ones(1, 2).to(torch.int8), torch.eye(2).to(torch.int8))
     tensor([[1., 1.]])
     """
-    pieces = torch.split(values, max(1, WIDENED_AT_ONCE // values.shape[-1]))
-    return torch.cat([x.float() @ piece.float().T for piece in pieces], dim=-1)
+    return product_by_pieces(x.float(), values, WIDENED_AT_ONCE)
