@@ -18,6 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from measuring import report, results
+
 from downloads import NAME, WEIGHTS, clean_environment, repository, weights
 from hub_server import Hub
 
@@ -51,9 +53,6 @@ def measured(folder: Path, number: int) -> list[float]:
     return json.loads(done.stdout)
 
 
-missed: list[str] = []
-
-
 def main() -> None:
     megabytes = float(sys.argv[1]) if sys.argv[1:] else 548
     size = int(megabytes * 1e6)
@@ -66,19 +65,13 @@ def main() -> None:
         rows = [measured(folder, number) for number in range(5)]
     rates = [size / 1e6 / took for took, _, _ in rows]
     _, worked, grown = (statistics.median(c) for c in zip(*rows, strict=True))
-    report("download, hash, write: rate", statistics.median(rates), 200, "MB/s", ">=")
+    rate = statistics.median(rates)
+    report("download, hash, write: rate", rate, 200, "MB/s", at_least=True)
     print(f"      the five: {', '.join(f'{rate:.0f}' for rate in rates)}")
     print(f"      {size / 1e6 / worked:.0f} MB for a second of its own processor time")
-    report("further memory for the large file", grown / 1e6, 20, "MB", "<=")
-
-
-def report(what: str, found: float, bar: float, unit: str, sign: str) -> None:
-    met = found >= bar if sign == ">=" else found <= bar
-    print(f"{'met ' if met else 'MISS'}  {what:<40} {found:8.1f} {sign} {bar:g} {unit}")
-    if not met:
-        missed.append(what)
+    report("further memory for the large file", grown / 1e6, 20, "MB")
 
 
 if __name__ == "__main__":
     main()
-    sys.exit(bool(missed))
+    sys.exit(not all(results))

@@ -6,7 +6,6 @@ PROSE and CODE are text files of at least 2 MB for the tokenizer; without them, 
 is text that the tiny model writes, and code is Python's standard library.
 """
 
-import json
 import statistics
 import subprocess
 import sys
@@ -18,22 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from measuring import load, report, results, write_settings
 
 from gpt2hw import GPT2, GPT2Config, Sampler, Tokenizer, generate, write_safetensors
 from gpt2hw.hub import SHIPPED
 from gpt2hw.layout import n_parameters, parameter_shapes
 
 MEGABYTE = 1_000_000
-results: list[bool] = []
-
-
-def report(
-    what: str, found: float, bar: float, unit: str, *, at_least: bool = False
-) -> None:
-    met = found >= bar if at_least else found <= bar
-    results.append(met)
-    sign = ">=" if at_least else "<="
-    print(f"{'met ' if met else 'MISS'}  {what:<52} {found:9.3f} {sign} {bar:g} {unit}")
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -92,37 +82,18 @@ def _first_piece() -> float:
 # Loading
 
 
-LOAD = """
-import json, sys, time
-import torch
-from gpt2hw.pretrained import GPT2
-def status(key):
-    lines = open("/proc/self/status").read().splitlines()
-    return next(int(l.split()[1]) * 1024 for l in lines if l.startswith(key))
-before = status("VmRSS")
-open("/proc/self/clear_refs", "w").write("5")  # the peak counts from here
-start = time.perf_counter()
-model = GPT2.from_pretrained(sys.argv[1])
-took = time.perf_counter() - start
-print(json.dumps([took, status("VmHWM") - before]))
-"""
-
-
 def bench_loading(folder: Path) -> None:
     """A 124M F32 checkpoint with its 12 mask buffers, in the page cache."""
     config = GPT2Config()
-    _write_checkpoint(folder, config)
-    rows = []
-    for _ in range(6):
-        command = [sys.executable, "-c", LOAD, str(folder)]
-        rows.append(json.loads(subprocess.check_output(command)))
-    took, memory = (statistics.median(column) for column in zip(*rows[1:], strict=True))
+    write_checkpoint(folder, config)
+    rows = [load(folder) for _ in range(6)]
+    took, memory, _ = map(statistics.median, zip(*rows[1:], strict=True))
     report("load 124M from the page cache", took, 1, "s")
     ratio = memory / (4 * n_parameters(config))
     report("load 124M: peak memory / bytes of parameters", ratio, 1.1, "x")
 
 
-def _write_checkpoint(folder: Path, config: GPT2Config) -> None:
+def write_checkpoint(folder: Path, config: GPT2Config) -> None:
     generator = torch.Generator().manual_seed(0)
     tensors = {
         name: torch.empty(shape).normal_(0, 0.02, generator=generator)
@@ -131,16 +102,7 @@ def _write_checkpoint(folder: Path, config: GPT2Config) -> None:
     mask = torch.ones(config.n_ctx, config.n_ctx).tril()[None, None]
     tensors |= {f"h.{layer}.attn.bias": mask for layer in range(config.n_layer)}
     write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
-    settings = {
-        "model_type": "gpt2",
-        "activation_function": "gelu_new",
-        "vocab_size": config.n_vocab,
-        "n_positions": config.n_ctx,
-        "n_embd": config.n_embd,
-        "n_head": config.n_head,
-        "n_layer": config.n_layer,
-    }
-    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    write_settings(folder, config)
 
 
 # Tokenizer

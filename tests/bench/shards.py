@@ -13,13 +13,12 @@ from float32, and 0.16 GB more from float16: 50,257 x 1,600 numbers of wte.
 
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import torch
-from engine import LOAD, report, results
+from measuring import load, report, results, write_settings
 
 from gpt2hw import GPT2Config, write_safetensors
 from gpt2hw.config import PUBLISHED
@@ -63,15 +62,7 @@ def write_shards(folder: Path, config: GPT2Config, dtype: torch.dtype) -> int:
         weight_map |= dict.fromkeys(shard, file)
     index = {"metadata": {}, "weight_map": weight_map}
     (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
-    settings = {
-        "model_type": "gpt2",
-        "vocab_size": config.n_vocab,
-        "n_positions": config.n_ctx,
-        "n_embd": config.n_embd,
-        "n_head": config.n_head,
-        "n_layer": config.n_layer,
-    }
-    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    write_settings(folder, config)
     return len(shards)
 
 
@@ -81,9 +72,8 @@ def bench_shards(dtype: torch.dtype, config: GPT2Config) -> None:
         folder = Path(name)
         n_shards = write_shards(folder, config, dtype)
         size = sum(path.stat().st_size for path in folder.iterdir()) / 1e9
-        command = [sys.executable, "-c", LOAD, str(folder)]
-        rows = [json.loads(subprocess.check_output(command)) for _ in range(RUNS)]
-    took, memory = (statistics.median(column) for column in zip(*rows, strict=True))
+        rows = [load(folder) for _ in range(RUNS)]
+    took, memory, _ = map(statistics.median, zip(*rows, strict=True))
     what = f"{size:.2f} GB of {str(dtype).removeprefix('torch.')} in {n_shards} shards"
     print(f"      {what}: {took:.2f} s, peak {memory / 1e9:.3f} GB")
     ratio = memory / (4 * n_parameters(config))

@@ -10,14 +10,14 @@ bar is met; a bar is a ratio of things measured in turn in one process.
 
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import torch
-from engine import _write_checkpoint
+from engine import write_checkpoint
+from measuring import load, report, results
 
 from gpt2hw import GPT2, GPT2Config
 from gpt2hw.benchmark import Benchmark, measure
@@ -25,29 +25,9 @@ from gpt2hw.layout import n_parameters
 
 PRECISIONS = ("float32", "float16", "int8")
 N_NEW = 16
-met: list[bool] = []
-
-
-def report(what: str, found: float, bar: float, *, at_least: bool = True) -> None:
-    met.append(found >= bar if at_least else found <= bar)
-    sign = ">=" if at_least else "<="
-    print(f"{'met ' if met[-1] else 'MISS'}  {what:<58} {found:8.3f} {sign} {bar:g}")
 
 
 # Memory
-
-LOAD = """
-import json, sys
-import torch
-from gpt2hw.pretrained import GPT2
-def status(key):
-    lines = open("/proc/self/status").read().splitlines()
-    return next(int(l.split()[1]) * 1024 for l in lines if l.startswith(key))
-before = status("VmRSS")
-open("/proc/self/clear_refs", "w").write("5")  # the peak counts from here
-model = GPT2.from_pretrained(sys.argv[1], precision=sys.argv[2])
-print(json.dumps([status("VmRSS") - before, status("VmHWM") - before]))
-"""
 
 
 def memory(folder: Path) -> None:
@@ -55,12 +35,11 @@ def memory(folder: Path) -> None:
     whole = 4 * n_parameters(GPT2Config())
     bars = {"float32": (1.05, 1.1), "float16": (0.56, 1.1), "int8": (0.32, 1.1)}
     for precision in PRECISIONS:
-        command = [sys.executable, "-c", LOAD, str(folder), precision]
-        after, peak = json.loads(subprocess.check_output(command))
+        _, peak, after = load(folder, precision)
         stays, at_most = bars[precision]
         for what, found, bar in (("", after, stays), (", peak", peak, at_most)):
             name = f"{precision}: memory{what} / float32's parameters"
-            report(name, found / whole, bar, at_least=False)
+            report(name, found / whole, bar)
 
 
 # Shares of the limit
@@ -80,12 +59,22 @@ def _shares(precision: str, found: Benchmark) -> None:
     first, *_, last = found.decoding
     if precision == "float32":
         share = first.share_of_limit
-        report(f"float32: share of the limit at {first.position}", share, 0.9)
-        report("float32: 8 texts at once / one", found.together[-1].times_one, 4.0)
+        report(
+            f"float32: share of the limit at {first.position}",
+            share,
+            0.9,
+            at_least=True,
+        )
+        report(
+            "float32: 8 texts at once / one",
+            found.together[-1].times_one,
+            4.0,
+            at_least=True,
+        )
     if precision != "float16":
         ratio = last.tokens_per_second / first.tokens_per_second
         what = f"{precision}: at {last.position} / at {first.position}"
-        report(what, ratio, {"float32": 0.8, "int8": 0.7}[precision])
+        report(what, ratio, {"float32": 0.8, "int8": 0.7}[precision], at_least=True)
 
 
 # Beside transformers
@@ -110,7 +99,7 @@ def beside_transformers(folder: Path) -> None:
     )
     for name, found in times.items():
         speed = reference / statistics.median(found)
-        report(f"{name}: decode / transformers'", speed, 2.4)
+        report(f"{name}: decode / transformers'", speed, 2.4, at_least=True)
 
 
 def _ours(model: GPT2, ids: torch.Tensor) -> float:
@@ -142,11 +131,11 @@ def main() -> int:
         return 2
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
     with tempfile.TemporaryDirectory() as folder:
-        _write_checkpoint(Path(folder), GPT2Config())
+        write_checkpoint(Path(folder), GPT2Config())
         for name in chosen:
             PARTS[name](Path(folder))
-    print(f"{sum(met)} of {len(met)} bars met")
-    return 0 if all(met) else 1
+    print(f"{sum(results)} of {len(results)} bars met")
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":
