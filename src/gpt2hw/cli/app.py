@@ -35,7 +35,7 @@ def start(
 ) -> None:
     """GPT-2 the hard way: from the bytes of its weight file to streamed text.
 
-    A small model and GPT-2's tokenizer come with it, so all of this works offline.
+    A small model and GPT-2's tokenizer come with it: all but download works offline.
 
         gpt2hw generate "Once upon a time"
     """
