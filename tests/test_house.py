@@ -26,8 +26,8 @@ LIGHT_ROOMS = (
 ROOMS_WITH_TORCH = (
     *("huge_pages", "safetensors"),
     *("linear", "embeddings", "attention", "block", "model"),
-    *("kv_cache", "rows", "half", "int8", "fast", "precisions"),
-    "batches",
+    *("kv_cache", "many_rows", "rows", "half", "int8"),
+    *("fast_block", "fast", "one_token", "precisions", "batches"),
     *("loader", "initialization", "ids", "pretrained"),
     *("sampling", "continuing", "batch_generation", "generation"),
     *("tracing", "heads", "evaluation", "benchmark", "figures"),

@@ -8,13 +8,15 @@ from torch import Tensor
 
 from gpt2hw.fast import MatrixLinear
 from gpt2hw.linear import Linear
+from gpt2hw.properties import rows as rules
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.linear import rows_of_the_matrix_are_inputs
 from gpt2hw.rows import (
-    FEW,
-    FEW_IF_WIDE,
+    LEAST_BLOCKS,
+    MANY_ROWS,
     RowMatrix,
     lying_by_outputs,
+    number_of_blocks,
     pays,
     product_by_blocks,
 )
@@ -33,7 +35,7 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-@given(SIZES, SIZES, st.integers(1, FEW_IF_WIDE + 2), st.integers(0, 99))
+@given(SIZES, SIZES, st.integers(1, MANY_ROWS + 2), st.integers(0, 99))
 @quickly
 def test_row_blocks_give_what_the_taught_map_gives(n_in, n_out, n_rows, seed):
     linear = Linear(weight=drawn(n_in, n_out, seed=seed), bias=drawn(n_out))
@@ -43,7 +45,8 @@ def test_row_blocks_give_what_the_taught_map_gives(n_in, n_out, n_rows, seed):
 
 
 @pytest.mark.parametrize(
-    "batch", [(), (1,), (1, 1), (FEW - 1,), (FEW - 1, 1), (FEW,), (2, 3, 4)]
+    "batch",
+    [(), (1,), (1, 1), (MANY_ROWS - 1,), (MANY_ROWS - 1, 1), (MANY_ROWS,), (2, 3, 4)],
 )
 def test_any_batch_keeps_its_shape(batch):
     linear = Linear(weight=drawn(12, 7), bias=drawn(7))
@@ -98,16 +101,34 @@ def test_the_row_is_handed_to_each_block_without_a_copy(monkeypatch):
     assert seen == [0]
 
 
-@pytest.mark.parametrize(("n_out", "few"), [(3, FEW), (2, FEW), (8, FEW_IF_WIDE)])
-def test_many_rows_are_done_by_a_plain_product(monkeypatch, n_out, few):
+def test_many_rows_are_done_by_a_product_for_many(monkeypatch):
     def refused(*_):
         raise AssertionError("row blocks")
 
     monkeypatch.setattr("gpt2hw.rows.product_by_blocks", refused)
-    matrix = RowMatrix(drawn(n_out, 3))
-    matrix(drawn(few, 3))
+    matrix = RowMatrix(drawn(8, 3))
+    matrix(drawn(MANY_ROWS, 3))
     with pytest.raises(AssertionError, match="row blocks"):
-        matrix(drawn(few - 1, 3))
+        matrix(drawn(MANY_ROWS - 1, 3))
+
+
+@given(st.integers(1, 60_000))
+@quickly
+def test_there_are_enough_blocks_for_all_cores_and_no_empty_one(n_out):
+    n_blocks = number_of_blocks(n_out)
+    assert min(n_out, LEAST_BLOCKS) <= n_blocks <= n_out
+
+
+@given(SIZES, SIZES, st.integers(0, 99))
+@quickly
+def test_a_prepared_product_writes_x_w_plus_b_to_its_place(n_in, n_out, seed):
+    matrix, bias = RowMatrix(drawn(n_out, n_in, seed=seed)), drawn(n_out, seed=seed + 1)
+    out = torch.full((n_out,), torch.nan)
+    product = matrix.prepared(bias, out)
+    for shift in range(2):  # what was there before has no say
+        x = drawn(n_in, seed=seed + 2 + shift)
+        product(x)
+        agree(out, matrix.values @ x + bias, 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -127,3 +148,14 @@ def test_only_a_large_float32_matrix_on_a_cpu_is_cut(monkeypatch, weight, is_fas
 def test_without_mkl_no_matrix_is_cut(monkeypatch):
     monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: False)
     assert not pays(torch.zeros(768, 768))
+
+
+@given(st.integers(1, 8), SIZES, st.integers(8, 64))
+@quickly
+def test_nothing_large_is_made_for_a_product(n_rows, n_out, n_in):
+    def by_row_matrix(x, values):
+        return RowMatrix(values)(x)
+
+    x, values = drawn(n_rows, n_in), drawn(n_out, n_in, seed=1)
+    rules.blocks_equal_one_product(by_row_matrix, x, values)
+    rules.nothing_large_is_made(by_row_matrix, x, values)

@@ -13,19 +13,22 @@ import torch
 from gpt2hw import GPT2, GPT2Config, Tokenizer
 from gpt2hw.attention import attend, attention_scores, softmax
 from gpt2hw.batch_generation import Batch
-from gpt2hw.batches import padded_attention
+from gpt2hw.batches import positions
 from gpt2hw.block import LayerNorm, normalize
 from gpt2hw.continuing import Row
 from gpt2hw.embeddings import embed
 from gpt2hw.evaluation import token_losses
 from gpt2hw.fast import MatrixLinear
+from gpt2hw.fast_block import many_queries
 from gpt2hw.generation import mask_unknown_ids
 from gpt2hw.half import one_row
 from gpt2hw.heads import induction_score
 from gpt2hw.int8 import Int8Matrix
 from gpt2hw.kv_cache import LayerCache
 from gpt2hw.linear import Linear
+from gpt2hw.many_rows import by_plain_tensors
 from gpt2hw.model import unembed
+from gpt2hw.one_token import PreparedBlock
 from gpt2hw.rows import RowMatrix
 from gpt2hw.sampling import keep_top_p
 from gpt2hw.tracing import _trace_block
@@ -56,9 +59,12 @@ PLANTED = {
     "half": lambda: one_row(torch.zeros(1, 3), torch.zeros(4, 2).half()),
     "int8": lambda: Int8Matrix(torch.zeros(4, 2).to(torch.int8), torch.ones(3)),
     "fast": lambda: MatrixLinear.of(RowMatrix(torch.zeros(4, 3)), torch.zeros(3)),
-    "batches": lambda: padded_attention(
-        MODEL.h[0].attn, torch.zeros(2, 6), torch.ones(1, 3, 3).bool(), None, 0
+    "many_rows": lambda: by_plain_tensors(torch.zeros(1, 3), torch.zeros(4, 2)),
+    "fast_block": lambda: many_queries(
+        *(torch.zeros(2, 3),) * 3, torch.ones(3, 2).bool()
     ),
+    "one_token": lambda: PreparedBlock(*(None,) * 6, layer=torch.zeros(3, 2, 4, 3)),
+    "batches": lambda: positions(torch.ones(1, 3)),
     "continuing": lambda: ROW.go_on(torch.zeros(1, 5)),
     "batch_generation": lambda: Batch(OneRowTooFew(**vars(MODEL))).next_logits([ROW]),
     "pretrained": lambda: replace(MODEL, wpe=torch.zeros(4, 7)),

@@ -13,26 +13,21 @@ end-of-text among the ids is a real token.
 """
 
 from collections.abc import Sequence
-from math import inf
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gpt2hw.attention import (
-    CausalSelfAttention,
-    attention_scores,
-    causal_mask,
-    merge_heads,
-    softmax,
-)
+from gpt2hw.attention import causal_mask
 from gpt2hw.doors import no_type_check
 from gpt2hw.fast import FastTransformer
-from gpt2hw.kv_cache import KVCache, LayerCache
+from gpt2hw.fast_block import fast_cached_block, fast_norm
+from gpt2hw.kv_cache import KVCache
+from gpt2hw.one_token import FastCache
 
 
-class PaddedCache(KVCache):
-    """A KVCache that remembers which of its tokens are real; None where all are.
+class PaddedCache(FastCache):
+    """A cache that remembers which of its tokens are real; None where all are.
 
     >>> from gpt2hw import GPT2, GPT2Config
     >>> model = GPT2.random(
@@ -49,8 +44,8 @@ class PaddedCache(KVCache):
 
     def copy(self) -> "PaddedCache":
         """As KVCache.copy, with the mask."""
-        plain, twin = super().copy(), PaddedCache(self._model)
-        twin.__dict__ |= plain.__dict__
+        twin = PaddedCache(self._model)
+        twin.__dict__ |= super().copy().__dict__
         twin.mask = self.mask  # it is replaced when it grows, never written to
         return twin
 
@@ -60,6 +55,7 @@ class PaddedCache(KVCache):
         for layer in self._layers:
             layer.k = layer.k.index_select(0, chosen)
             layer.v = layer.v.index_select(0, chosen)
+        self._store = None
         self._batch = torch.Size([len(rows)])
         if self.mask is not None:
             self.mask = self.mask.index_select(0, chosen)
@@ -110,21 +106,6 @@ def allowed(
     return ((causal & mask[..., None, :]) | itself).unsqueeze(-3)  # for every head
 
 
-def padded_attention(
-    attn: CausalSelfAttention,
-    x: Float[Tensor, "*batch n_seq n_embd"],
-    may_look: Bool[Tensor, "*batch 1 n_seq n_kv"],
-    layer: LayerCache | None,
-    n_past: int,
-) -> Float[Tensor, "*batch n_seq n_embd"]:
-    """CausalSelfAttention, with its past if there is one, that looks where it may."""
-    q, k, v = attn.project(x)
-    if layer is not None:
-        k, v = layer.extend(n_past, k, v)
-    scores = attention_scores(q, k).masked_fill(~may_look, -inf)
-    return attn.c_proj(merge_heads(softmax(scores) @ v))
-
-
 def padded_state(
     model: FastTransformer,
     ids: Int[Tensor, "*batch n_seq"],
@@ -141,9 +122,8 @@ def padded_state(
     may_look = allowed(mask, n_seq)
     layers = [None] * len(model.h) if cache is None else cache.layers(batch)
     for block, layer in zip(model.h, layers, strict=True):
-        x = x + padded_attention(block.attn, block.ln_1(x), may_look, layer, n_past)
-        x = x + block.mlp(block.ln_2(x))
-    x = model.ln_f(x)
+        x = fast_cached_block(block, x, layer, n_past, may_look)
+    x = fast_norm(model.ln_f, x)
     if cache is not None:
         cache.advance(batch, n_seq)
     if isinstance(cache, PaddedCache):

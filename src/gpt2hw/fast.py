@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from jaxtyping import Float, Int, Num
 from torch import Tensor
 
+from gpt2hw.attention import causal_mask
 from gpt2hw.block import TransformerBlock
+from gpt2hw.fast_block import fast_cached_block, fast_norm
 from gpt2hw.half import HalfMatrix
 from gpt2hw.int8 import Int8Matrix
-from gpt2hw.kv_cache import KVCache, cached_block, cached_forward
+from gpt2hw.kv_cache import KVCache, cached_forward
 from gpt2hw.linear import Linear
 from gpt2hw.model import Transformer, unembed
 from gpt2hw.rows import RowMatrix
@@ -48,7 +50,7 @@ class MatrixLinear(Linear):
         self, x: Float[Tensor, "*batch n_in"]
     ) -> Float[Tensor, "*batch n_out"]:
         """[*batch, n_in] -> [*batch, n_out]."""
-        return self.matrix(x) + self.bias
+        return self.matrix(x).add_(self.bias)  # a matrix gives a tensor of its own
 
     def taught(self) -> Linear:
         """The taught map of the same numbers, in float32."""
@@ -111,14 +113,13 @@ class FastTransformer(Transformer):
         batch, n_seq = ids.shape[:-1], ids.shape[-1]
         n_past = 0 if cache is None else len(cache)
         x = self.vectors(ids) + self.wpe[n_past : n_past + n_seq]
-        if cache is None:
-            for block in self.h:
-                x = block(x)
-            return self.ln_f(x)
-        for block, layer in zip(self.h, cache.layers(batch), strict=True):
-            x = cached_block(block, x, layer, n_past)
-        x = self.ln_f(x)
-        cache.advance(batch, n_seq)
+        may_look = causal_mask(n_seq, n_past + n_seq) if n_seq > 1 else None
+        layers = [None] * len(self.h) if cache is None else cache.layers(batch)
+        for block, layer in zip(self.h, layers, strict=True):
+            x = fast_cached_block(block, x, layer, n_past, may_look)
+        x = fast_norm(self.ln_f, x)
+        if cache is not None:
+            cache.advance(batch, n_seq)
         return x
 
 

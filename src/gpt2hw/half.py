@@ -9,6 +9,7 @@ reading and writing of it, and multiplies that, one matrix after another.
 What stays in float32: biases, norms, positions, everything between the products.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +17,7 @@ from jaxtyping import Float, Float16, Float32, Int, Num
 from torch import Tensor
 
 from gpt2hw import huge_pages
+from gpt2hw.many_rows import product_of_many
 
 AT_ONCE = 2**18  # weights made narrower at a time: what is needed meanwhile stays small
 FEW = 8  # rows: up to here one after another is faster than widening the matrix
@@ -47,12 +49,26 @@ class HalfMatrix:
     ) -> Float32[Tensor, "*batch n_out"]:
         """x times the matrix turned."""
         rows = x.reshape(-1, x.shape[-1])
+        if len(rows) == 1:
+            return one_row(x, self.values)
         if len(rows) <= FEW:
-            found = torch.cat(
-                [one_row(row, self.values) for row in torch.split(rows, 1)]
-            )
-            return found.view(*x.shape[:-1], -1)
-        return product_by_pieces(x, self.values, WIDENED_AT_ONCE)
+            found = [one_row(row, self.values) for row in torch.split(rows, 1)]
+            return torch.cat(found).view(*x.shape[:-1], -1)
+        found_of_all = product_by_pieces(rows, self.values, WIDENED_AT_ONCE)
+        return found_of_all.view(*x.shape[:-1], -1)
+
+    def prepared(
+        self, bias: Float32[Tensor, " n_out"], out: Float32[Tensor, " n_out"]
+    ) -> Callable[[Float32[Tensor, " n_in"]], None]:
+        """A function that writes one row's product, plus the bias, into `out`."""
+        values = self.values
+
+        def product(x: Tensor) -> None:
+            scale = scale_of(x)
+            found = torch.mv(values, (x / scale).half())
+            torch.addcmul(bias, found, scale, out=out)
+
+        return product
 
     def rows(self, ids: Int[Tensor, "*ids"]) -> Float32[Tensor, "*ids n_in"]:
         """The rows of these numbers, widened."""
@@ -73,8 +89,17 @@ def one_row(
     >>> one_row(torch.tensor([1e6, 0.0]), torch.eye(2, dtype=torch.float16))
     tensor([1000000.,       0.])
     """
-    scale = x.abs().amax() + torch.finfo(torch.float32).tiny
+    scale = scale_of(x)
     return (x / scale).half().matmul(values.T).float() * scale
+
+
+def scale_of(x: Float32[Tensor, "*batch n_in"]) -> Float32[Tensor, ""]:
+    """The largest number of a row, and never 0.
+
+    >>> scale_of(torch.tensor([2.0, -4.0]))
+    tensor(4.)
+    """
+    return x.abs().amax().add_(torch.finfo(torch.float32).tiny)
 
 
 def pieces(
@@ -89,14 +114,15 @@ def pieces(
 
 
 def product_by_pieces(
-    x: Float32[Tensor, "*batch n_in"],
+    x: Float32[Tensor, "n_rows n_in"],
     values: Num[Tensor, "n_out n_in"],
     at_once: int,
-) -> Float32[Tensor, "*batch n_out"]:
+) -> Float32[Tensor, "n_rows n_out"]:
     """x times the matrix turned, of which a piece at a time is widened to float32.
 
-    >>> product_by_pieces(torch.ones(2), torch.eye(2).to(torch.int8), at_once=2)
-    tensor([1., 1.])
+    >>> product_by_pieces(torch.ones(1, 2), torch.eye(2).to(torch.int8), at_once=2)
+    tensor([[1., 1.]])
     """
-    parts = [x @ piece.float().T for piece in pieces(values, at_once)]
+    product = product_of_many()
+    parts = [product(x, piece.float()) for piece in pieces(values, at_once)]
     return torch.cat(parts, dim=-1)

@@ -24,15 +24,11 @@ def checked_ids(ids: Any, config: GPT2Config) -> Int[Tensor, "*batch n_seq"]:
     Traceback (most recent call last):
     ValueError: ids: 3 is outside the vocabulary (0 to 2)
     """
-    found = ids if isinstance(ids, Tensor) else _as_tensor(ids)
-    if found.is_floating_point() or found.is_complex() or found.dtype is torch.bool:
-        raise ValueError(f"ids: must be integers, not {found.dtype}")
-    if found.is_meta or found.is_nested or found.layout is not torch.strided:
-        raise ValueError("ids: must be a plain tensor with numbers in it")
-    found = found.to(torch.int64)  # n_vocab need not fit into a narrower type
+    found = _checked_tensor(ids) if isinstance(ids, Tensor) else _as_tensor(ids)
     if found.ndim == 0 or found.numel() == 0:
         raise ValueError("ids: at least one id is needed ([*batch, n_seq])")
-    least, most = int(found.min()), int(found.max())
+    ends = torch.aminmax(found) if isinstance(ids, Tensor) else (min(ids), max(ids))
+    least, most = map(int, ends)
     if least < 0 or most >= config.n_vocab:
         raise ValueError(
             f"ids: {least if least < 0 else most} is outside the vocabulary "
@@ -44,6 +40,15 @@ def checked_ids(ids: Any, config: GPT2Config) -> Int[Tensor, "*batch n_seq"]:
             "positions (n_ctx)"
         )
     return found
+
+
+@no_type_check
+def _checked_tensor(ids: Tensor) -> Int[Tensor, "*batch n_seq"]:
+    if ids.is_floating_point() or ids.is_complex() or ids.dtype is torch.bool:
+        raise ValueError(f"ids: must be integers, not {ids.dtype}")
+    if ids.is_meta or ids.is_nested or ids.layout is not torch.strided:
+        raise ValueError("ids: must be a plain tensor with numbers in it")
+    return ids.to(torch.int64)  # n_vocab need not fit into a narrower type
 
 
 @no_type_check

@@ -38,9 +38,9 @@ def quantize(
     >>> whole, step
     (tensor([[127, -50,   1]], dtype=torch.int8), tensor([[0.0200]]))
     """
-    step = x.abs().amax(dim=-1, keepdim=True) / LARGEST
-    step = step.clamp(min=torch.finfo(x.dtype).tiny)  # a row of zeros
-    return (x / step).round().to(torch.int8), step
+    step = x.abs().amax(dim=-1, keepdim=True).div_(LARGEST)
+    step.clamp_(min=torch.finfo(x.dtype).tiny)  # a row of zeros
+    return (x / step).round_().to(torch.int8), step
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,20 @@ class Int8Matrix:
         whole, step = quantize(x.reshape(-1, n_in))
         found = integer_product()(whole, self.values) * step * self.scales
         return found.view(*batch, -1)
+
+    def prepared(
+        self, bias: Float32[Tensor, " n_out"], out: Float32[Tensor, " n_out"]
+    ) -> Callable[[Float32[Tensor, " n_in"]], None]:
+        """A function that writes one row's product, plus the bias, into `out`."""
+        values, scales, row_of_out = self.values, self.scales, out[None]
+        multiply = integer_product()
+
+        def product(x: Tensor) -> None:
+            whole, step = quantize(x[None])
+            found = multiply(whole, values) * scales
+            torch.addcmul(bias, found, step, out=row_of_out)
+
+        return product
 
     def rows(self, ids: Int[Tensor, "*ids"]) -> Float32[Tensor, "*ids n_in"]:
         """The rows of these numbers, each times its scale."""

@@ -27,6 +27,7 @@ from gpt2hw.layout import (
     strip_prefix,
 )
 from gpt2hw.loader import assemble, read_parameters
+from gpt2hw.one_token import FastCache, state_after_one_token
 from gpt2hw.precisions import Precision, checked_precision
 
 CPU = torch.device("cpu")
@@ -130,6 +131,14 @@ class GPT2(FastTransformer):
     def __repr__(self) -> str:
         """Its size, not its 124 million numbers."""
         return f"GPT2({n_parameters(self.config):,} parameters, {self.config})"
+
+    def final_state(
+        self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
+    ) -> Float[Tensor, "*batch n_seq n_embd"]:
+        """What the head is given; one id more goes a way of its own."""
+        if isinstance(cache, FastCache) and ids.shape == (1,):
+            return state_after_one_token(self, ids, cache)
+        return super().final_state(ids, cache)
 
     def new_cache(self) -> PaddedCache:
         """An empty cache for this model: `model(ids, cache)` fills it."""

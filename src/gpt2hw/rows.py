@@ -11,24 +11,24 @@ Three things decide whether that is fast, and all three stand in this file:
   piece of memory (GPT-2's files have [n_in, n_out]);
 - the row is handed to every block as it is: `expand` gives it a stride of 0. Copied
   once a block, the same product takes five to ten times as long (another kernel);
-- many rows (a prompt) use each weight many times, which a plain product does best.
+- many rows (a prompt) use each weight many times: see `many_rows`.
 
 Source: the strides' part in the choice of a kernel is in torch's
 `aten/src/ATen/native/LinearAlgebra.cpp` (`bmm_out_or_baddbmm_`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gpt2hw.many_rows import product_of_many
+
 MANY = 2**19  # weights: below, the matrix stays in a core's cache, and it cuts no time
-FEW = 4  # rows: from here on a plain product is faster,
-FEW_IF_WIDE = (
-    9  # or from here, where there are more outputs than inputs, as in the head
-)
-LEAST_BLOCKS = 4
+MANY_ROWS = 5  # from here on a product for many rows is faster
+LEAST_BLOCKS = 8
 
 
 def pays(weight: Float[Tensor, "n_one n_other"]) -> bool:
@@ -64,6 +64,19 @@ def lying_by_outputs(
     return memory.view(n_out, n_in).T
 
 
+def number_of_blocks(n_out: int) -> int:
+    """How many blocks: enough for all cores, and such that no row is left over.
+
+    Where no number up to four times as many divides n_out, a rest is left.
+
+    >>> number_of_blocks(768), number_of_blocks(50257), number_of_blocks(3)
+    (8, 29, 3)
+    """
+    least = min(n_out, max(LEAST_BLOCKS, torch.get_num_threads()))
+    even = (n for n in range(least, 4 * least) if n_out % n == 0)
+    return next(even, least)
+
+
 @dataclass(frozen=True, eq=False)
 class RowMatrix:
     """A matrix [n_out, n_in] that is read at the speed of memory when one row comes.
@@ -84,7 +97,7 @@ class RowMatrix:
     def __post_init__(self) -> None:
         """Cuts once, at load, what each token would cut again."""
         n_out, n_in = self.values.shape
-        n_blocks = min(n_out, max(LEAST_BLOCKS, torch.get_num_threads()))
+        n_blocks = number_of_blocks(n_out)
         n_even = n_out - n_out % n_blocks
         blocks = self.values[:n_even].view(n_blocks, n_even // n_blocks, n_in)
         object.__setattr__(self, "blocks", blocks)
@@ -96,10 +109,38 @@ class RowMatrix:
         """x times the matrix turned: each output is a row of it times a row of x."""
         *batch, n_in = x.shape
         rows = x.reshape(-1, n_in)
-        is_wide = len(self.values) > n_in
-        if len(rows) >= (FEW_IF_WIDE if is_wide else FEW):
-            return x @ self.values.T
-        return product_by_blocks(rows, self.blocks, self.rest).reshape(*batch, -1)
+        if len(rows) < MANY_ROWS:
+            found = product_by_blocks(rows, self.blocks, self.rest)
+        else:
+            found = product_of_many()(rows, self.values)
+        return found.view(*batch, -1)
+
+    def prepared(
+        self, bias: Float[Tensor, " n_out"], out: Float[Tensor, " n_out"]
+    ) -> Callable[[Float[Tensor, " n_in"]], None]:
+        """A function that writes one row's product, plus the bias, into `out`.
+
+        >>> out = torch.empty(2)
+        >>> RowMatrix(torch.eye(2)).prepared(torch.ones(2), out)(torch.ones(2))
+        >>> out
+        tensor([2., 2.])
+        """
+        blocks, rest = self.blocks, self.rest
+        n_blocks, n_a_block, n_in = blocks.shape
+        n_even = n_blocks * n_a_block
+        even_bias, even_out = (
+            part[:n_even].view(n_blocks, n_a_block, 1) for part in (bias, out)
+        )
+        rest_bias, rest_out = bias[n_even:], out[n_even:]
+        shape, strides = (n_blocks, n_in, 1), (0, 1, n_in)  # as expand gives them
+
+        def product(x: Tensor) -> None:
+            column = x.as_strided(shape, strides)
+            torch.baddbmm(even_bias, blocks, column, out=even_out)
+            if len(rest):
+                torch.addmv(rest_bias, rest, x, out=rest_out)
+
+        return product
 
     def rows(self, ids: Int[Tensor, "*ids"]) -> Float[Tensor, "*ids n_in"]:
         """The rows of these numbers, for a matrix that is a table of vectors."""
@@ -122,7 +163,7 @@ def product_by_blocks(
     tensor([[ 1.,  5.,  9., 13.,  2.]])
     """
     n_blocks, _, n_in = blocks.shape
-    columns = rows.T.expand(n_blocks, n_in, len(rows))  # no copy: a stride of 0
-    found = torch.bmm(blocks, columns)  # [n_blocks, n_a_block, n_rows]
-    found = found.flatten(end_dim=1).T  # [n_rows, n_blocks * n_a_block]
+    n_rows = len(rows)
+    columns = rows.T.expand(n_blocks, n_in, n_rows)  # no copy: a stride of 0
+    found = torch.bmm(blocks, columns).view(-1, n_rows).T  # [n_rows, n_even]
     return torch.cat([found, rows @ rest.T], dim=-1) if len(rest) else found

@@ -1,0 +1,105 @@
+"""A block in fewer calls: every number as the taught pieces give it."""
+
+from math import inf
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from checkpoints import SMALL, random_tensors
+from gpt2hw import GPT2, fast_block
+from gpt2hw.attention import attend, causal_mask, split_heads
+from gpt2hw.block import LayerNorm, gelu
+from gpt2hw.fast_block import (
+    fast_gelu,
+    fast_norm,
+    many_queries,
+    one_query,
+    three_thirds,
+)
+from gpt2hw.kv_cache import cached_block
+from gpt2hw.properties import attention as rules
+from gpt2hw.properties.closeness import agree
+
+SIZES = st.integers(1, 12)
+quickly = settings(deadline=None, max_examples=60)
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+@given(SIZES, st.integers(1, 40), st.sampled_from([1e-5, 1e-3]), st.integers(0, 99))
+@quickly
+def test_the_norm_is_the_taught_norm(n_rows, n_embd, eps, seed):
+    norm = LayerNorm(drawn(n_embd, seed=seed), drawn(n_embd, seed=seed + 1), eps)
+    x = 5 * drawn(n_rows, n_embd, seed=seed + 2) + 3
+    agree(fast_norm(norm, x), norm(x), 1e-4)
+
+
+def test_gelu_is_the_taught_gelu_far_out_too():
+    x = torch.cat([torch.linspace(-12, 12, 4001), torch.tensor([-inf, inf, 1e30])])
+    agree(fast_gelu(x)[:-3], gelu(x)[:-3], 1e-6)
+    assert fast_gelu(x)[-2:].tolist() == [inf, float(torch.tensor(1e30))]
+
+
+@given(SIZES, SIZES, st.integers(0, 30), st.sampled_from([1, 2, 5, 64]), st.data())
+@settings(deadline=None, max_examples=100)
+def test_attention_is_the_taught_attention_whatever_goes_at_once(
+    n_seq, d_head, n_past, at_once, data
+):
+    seed = data.draw(st.integers(0, 99))
+    n_kv = n_past + n_seq
+    q, k, v = (
+        drawn(2, n, d_head, seed=seed + i) for i, n in enumerate((n_seq, n_kv, n_kv))
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fast_block, "AT_ONCE", at_once)
+        found = many_queries(q, k, v, causal_mask(n_seq, n_kv))
+    agree(found, attend(q, k, v), 1e-5)
+    agree(one_query(q[:, -1:], k, v), attend(q, k, v)[:, -1:], 1e-5)
+
+
+def test_no_query_sees_what_comes_later():
+    def attention(x: Tensor) -> Tensor:
+        return many_queries(x, x, x, causal_mask(len(x), len(x)))
+
+    rules.later_rows_change_nothing(attention, drawn(90, 4), drawn(50, 4, seed=1))
+
+
+def test_a_mask_for_each_text_of_a_batch_is_kept_to():
+    q, k, v = (drawn(2, 3, 5, 4, seed=i) for i in range(3))  # [batch, n_head, n, d]
+    may_look = causal_mask(5, 5).expand(2, 1, 5, 5).clone()
+    may_look[1, :, 2:, :2] = False  # the second text begins at 2
+    found = many_queries(q, k, v, may_look)
+    agree(found[0], attend(q[0], k[0], v[0]), 1e-5)
+    agree(found[1, :, 2:], attend(*(t[1, :, 2:] for t in (q, k, v))), 1e-5)
+    last = one_query(q[..., -1:, :], k, v, may_look[..., -1:, :])
+    agree(last, found[..., -1:, :], 1e-5)
+
+
+def test_three_thirds_are_the_heads_that_split_heads_gives():
+    qkv = drawn(2, 5, 3 * 8)
+    found = three_thirds(qkv, n_head=4)
+    for part, third in zip(found, qkv.chunk(3, dim=-1), strict=True):
+        assert torch.equal(part, split_heads(third, n_head=4))
+
+
+@pytest.mark.parametrize("n_past", [0, 3])
+def test_a_block_is_the_taught_block_with_the_same_cache(n_past):
+    model = GPT2.from_tensors(SMALL, random_tensors(SMALL))
+    x, block = drawn(n_past + 4, SMALL.n_embd), model.h[0]
+    layers = [model.new_cache().layers(torch.Size([]))[0] for _ in range(2)]
+    for layer in layers if n_past else ():
+        cached_block(block, x[:n_past], layer, 0)
+    right = cached_block(block, x[n_past:], layers[0], n_past)
+    mask = causal_mask(4, n_past + 4)
+    found = fast_block.fast_cached_block(
+        block, x[n_past:].clone(), layers[1], n_past, mask
+    )
+    agree(found, right, 1e-5)
+    for name in ("k", "v"):
+        one, other = (getattr(layer, name)[..., : n_past + 4, :] for layer in layers)
+        agree(one, other, 1e-5)

@@ -1,0 +1,70 @@
+"""How a product with many rows is done: by oneDNN, or by plain tensors, the same."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from gpt2hw import many_rows
+from gpt2hw.many_rows import by_onednn, by_plain_tensors, product_of_many
+from gpt2hw.properties.closeness import agree
+
+SIZES = st.integers(1, 70)
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.fixture
+def asked_anew():
+    """The choice is made once in a process; here it is made again, and forgotten."""
+    product_of_many.cache_clear()
+    yield
+    product_of_many.cache_clear()
+
+
+@given(SIZES, SIZES, SIZES, st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_the_product_is_that_of_plain_tensors(n_rows, n_in, n_out, seed):
+    x, values = drawn(n_rows, n_in, seed=seed), drawn(n_out, n_in, seed=seed + 1)
+    agree(product_of_many()(x, values), by_plain_tensors(x, values), 1e-5)
+
+
+@pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN here"
+)
+def test_onednn_is_taken_where_torch_has_it(asked_anew):
+    assert product_of_many() is by_onednn
+
+
+def test_rows_and_matrix_may_lie_in_any_order():
+    x, values = drawn(64, 9).T, drawn(64, 5).T  # [9, 64], [5, 64]
+    right = by_plain_tensors(x.contiguous(), values.contiguous())
+    agree(product_of_many()(x, values), right, 1e-5)
+    part = drawn(9, 80)[:, :64]
+    agree(product_of_many()(part, values), by_plain_tensors(part, values), 1e-5)
+
+
+@pytest.mark.parametrize(
+    "fault", [AttributeError, RuntimeError, NotImplementedError, None]
+)
+def test_where_onednn_is_missing_or_wrong_plain_tensors_take_its_place(
+    monkeypatch, asked_anew, fault
+):
+    def broken(x, values):
+        if fault is None:
+            return by_plain_tensors(x, values) + 1
+        raise fault("no such kernel")
+
+    monkeypatch.setattr(many_rows, "by_onednn", broken)
+    assert product_of_many() is by_plain_tensors
+
+
+def test_the_private_call_itself_may_be_gone(monkeypatch, asked_anew):
+    class NoKernels:
+        pass
+
+    monkeypatch.setattr(torch.ops, "mkldnn", NoKernels())
+    assert product_of_many() is by_plain_tensors
