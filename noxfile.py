@@ -6,6 +6,7 @@
     nox -s serve                           the book at http://localhost:8000
     nox -s bench                           the bars on time and memory; never in CI
     nox -s bench-speed                     speed and memory in every precision
+    nox -s bench-peers                     the same work by other engines, beside
     nox -s fuzz -- --minutes 60            hostile inputs; one minute unless told
     nox -s mutation                        small faults in the taught rooms; slow
     nox -s mutation -- bpe layout          in these rooms alone
@@ -126,6 +127,13 @@ def bench_speed(session: nox.Session) -> None:
     """Tokens a second and memory, in every precision, on a machine that rests."""
     session.install(".[properties]", *group("test"))
     session.run("python", "tests/bench/speed.py", *session.posargs)
+
+
+@nox.session(name="bench-peers")
+def bench_peers(session: nox.Session) -> None:
+    """Beside other engines and tokenizers; llama.cpp is compiled for this machine."""
+    session.install(".", *group("peers"), "--no-binary", "llama-cpp-python")
+    session.run("python", "tests/bench/peers/run.py", *session.posargs)
 
 
 @nox.session

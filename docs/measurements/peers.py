@@ -1,0 +1,208 @@
+"""Tables, pictures and sentences of docs/benchmarks.md, from peers.json beside this.
+
+`nox -s bench-peers` writes that file. A sentence follows the figures: which engine is
+faster is looked up, never written down.
+"""
+
+import json
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gpt2hw.figures import Figure, bar_charts
+
+FILE = Path(__file__).with_suffix(".json")
+NEAR = 1.03  # nearer than this is as fast
+BITS = {  # bits of a weight -> who keeps so many
+    32: (
+        *("gpt2hw float32", "llama.cpp f32"),
+        *("CTranslate2 float32", "transformers float32"),
+    ),
+    16: ("gpt2hw float16", "llama.cpp f16"),
+    8: ("gpt2hw int8", "llama.cpp q8_0", "CTranslate2 int8"),
+    4: ("llama.cpp q4_0",),
+}
+PARTS = {  # what the page shows -> the works that it needs, each with its column
+    "decode": {"at 64": "at 64", "at 512": "at 512", "at 960": "at 960"},
+    "prompt": {"prompt of 64": "64", "prompt of 512": "512", "prompt of 960": "960"},
+    "several": {"1 at once": "one text", "8 at once": "eight texts"},
+    "start": {"seconds": "seconds", "MiB": "MiB"},
+    "tokenizer": {"prose": "prose", "code": "code"},
+}
+
+
+def read() -> dict[str, Any]:
+    """What was measured last."""
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def rows(found: dict[str, Any], work: str) -> dict[str, dict[str, Any]]:
+    """Engine -> its figures at this work."""
+    return found["work"][work]["rows"]
+
+
+def median(found: dict[str, Any], work: str, engine: str) -> float:
+    """The median of the rounds."""
+    return rows(found, work)[engine]["median"]
+
+
+def paired(found: dict[str, Any], one: list[str], other: list[str]) -> float:
+    """How many times as good `one` ([work, engine]) is: the median of the rounds.
+
+    The engines of one round were measured within a short time of each other, in which
+    a machine drifts little.
+    """
+    more = found["work"][one[0]]["unit"] in ("tokens/s", "MB/s")
+    a, b = (found["work"][work]["rows"][name]["rounds"] for work, name in (one, other))
+    return statistics.median(
+        x / y if more else y / x for x, y in zip(a, b, strict=True)
+    )
+
+
+def digits(value: float) -> str:
+    """Three digits: 0.123, 1.23, 12.3, 123, 1,230.
+
+    >>> [digits(v) for v in (1.234, 12.34, 123.4, 1234.5)]
+    ['1.23', '12.3', '123', '1,234']
+    """
+    after = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:,.{after}f}"
+
+
+def table(found: dict[str, Any], part: str) -> str:
+    """A row for each engine, a column for each work; ours in bold, and the spread."""
+    columns = PARTS[part]
+    lines = [
+        f"| | {' | '.join(columns.values())} |",
+        f"| --- |{' ---: |' * len(columns)}",
+    ]
+    for engine in rows(found, next(iter(columns))):
+        name = f"**{engine}**" if engine.startswith("gpt2hw") else engine
+        cells = [digits(median(found, work, engine)) for work in columns]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def spread(found: dict[str, Any], part: str) -> str:
+    """By how much the rounds of a figure differ: for half of them, and at most."""
+    gaps = sorted(
+        (row["most"] - row["least"]) / row["median"]
+        for work in PARTS[part]
+        for row in rows(found, work).values()
+    )
+    half, most = statistics.median(gaps), gaps[-1]
+    return (
+        f"Each is the median of {n_rounds(found)} rounds. From the slowest round to "
+        f"the fastest, half of these figures move by {half:.0%} at most, and all by "
+        f"{most:.0%} at most."
+    )
+
+
+def n_rounds(found: dict[str, Any]) -> int:
+    """How often each thing was measured."""
+    return len(rows(found, "at 64")["gpt2hw float32"]["rounds"])
+
+
+def chart(found: dict[str, Any], work: str) -> Figure:
+    """Bars by bits of a weight, where that tells engines apart; ours marked."""
+    unit, all_rows = found["work"][work]["unit"], rows(found, work)
+    groups = [
+        (f"{bits} bits a weight", [n for n in names if n in all_rows])
+        for bits, names in BITS.items()
+    ]
+    groups = [(title, names) for title, names in groups if names]
+    if len(groups) < 2:
+        groups = [("", list(all_rows))]
+    pairs = [
+        (title, [(name, all_rows[name]["median"]) for name in names])
+        for title, names in groups
+    ]
+    return _bars(pairs, unit)
+
+
+def charts(found: dict[str, Any], *works: str) -> Figure:
+    """The same engines at several works, one chart below the other."""
+    pairs = [
+        (f"{work}, {found['work'][work]['unit']}", _medians(found, work))
+        for work in works
+    ]
+    return _bars(pairs, found["work"][works[0]]["unit"])
+
+
+def _medians(found: dict[str, Any], work: str) -> list[tuple[str, float]]:
+    return [(name, row["median"]) for name, row in rows(found, work).items()]
+
+
+def _bars(pairs: list[tuple[str, list[tuple[str, float]]]], unit: str) -> Figure:
+    everything = [value for _, group in pairs for _, value in group]
+    after = 0 if min(everything) >= 20 else 1 if min(everything) >= 5 else 2
+    ours = [n for _, group in pairs for n, _ in group if n.startswith("gpt2hw")]
+    form = f"{{:,.{after}f}} {unit}"
+    return bar_charts(pairs, form=form, mono=False, marked=ours)
+
+
+def beside(found: dict[str, Any], work: str, ours: str, peers: Sequence[str]) -> str:
+    """How many times as fast as each peer ours is, and which peers are faster."""
+    times = {peer: paired(found, [work, peer], [work, ours]) for peer in peers}
+    slower = [compared(t, peer) for peer, t in times.items() if t <= NEAR]
+    faster = [f"**{p}** ({t:.2f} times)" for p, t in times.items() if t > NEAR]
+    told = [f"{ours} is {in_words(slower)}."] if slower else []
+    if faster:
+        told.append(f"Faster than {ours} here: {in_words(faster)}.")
+    return " ".join(told)
+
+
+def of_bits(found: dict[str, Any], work: str) -> str:
+    """`beside` for each of ours, among the engines with as many bits a weight."""
+    there = rows(found, work)
+    told = (
+        beside(found, work, ours, [n for n in names if n in there])
+        for ours, *names in BITS.values()
+        if ours.startswith("gpt2hw") and ours in there
+    )
+    return "\n".join(f"- {line}" for line in told if line)
+
+
+def compared(times: float, peer: str) -> str:
+    """How we stand to a peer that does `times` our work in the same time.
+
+    >>> compared(0.4, "x"), compared(0.99, "x")
+    ('2.50 times as fast as x', 'as fast as x')
+    """
+    near = abs(times - 1) <= NEAR - 1
+    return f"as fast as {peer}" if near else f"{1 / times:.2f} times as fast as {peer}"
+
+
+def in_words(parts: Sequence[str]) -> str:
+    """A list as a sentence has it.
+
+    >>> in_words(["a"]), in_words(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def ratio_table(found: dict[str, Any]) -> str:
+    """What was asked for, and what came out."""
+    lines = ["| | found | at least | aim |", "| --- | ---: | ---: | ---: |"]
+    for one in found["ratios"]:
+        mark = "" if one["ratio"] >= one["floor"] else " (missed)"
+        what, best = one["what"], one["theirs"][1]
+        if "best" in what:
+            what += f" ({best})"
+        numbers = f"{one['ratio']:.2f}{mark} | {one['floor']:.2f} | {one['target']:.2f}"
+        lines.append(f"| {what} | {numbers} |")
+    return "\n".join(lines)
+
+
+def machine(found: dict[str, Any]) -> str:
+    """Where, when, and with which versions."""
+    versions = ", ".join(f"{name} {v}" for name, v in found["versions"].items())
+    return (
+        f"Measured on {found['date']}: {found['processor']}, {found['cores']} cores, "
+        f"{found['threads']} threads for each engine, {found['system']}, Python "
+        f"{found['python']}; {versions}. Of all that the processor did meanwhile, "
+        f"{found['busy_with_others']:.0%} was for other programs."
+    )
