@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 
+from precision_facts import precision_checks
 from published_facts import FACTS, Check, Fact, checks
 
 from gpt2hw import CheckpointError, GPT2HWError
@@ -82,7 +83,7 @@ def others_here(given: Iterable[str]) -> dict[str, Path]:
 
 def rows_of(facts: Fact, folders: dict[str, Path]) -> Iterator[Row]:
     """A row for each fact about these models, and for each that is not checked."""
-    for check in checks(facts):
+    for check in (*checks(facts), *precision_checks(facts)):
         if check.model in folders:
             yield row_of(check, folders[check.model])
     absent = {check.model for check in checks(facts)} - set(folders)

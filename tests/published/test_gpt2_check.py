@@ -145,9 +145,19 @@ def test_a_served_model_is_downloaded_and_every_fact_found(
 
 def test_what_is_only_reported_decides_nothing(hub, folder, facts, capsys, tmp_path):
     out, _ = check(capsys, tmp_path, of(folder, facts), folder)
-    (line,) = re.findall(r"^reported .*", out, re.MULTILINE)
-    assert "on another machine" in line
+    (line,) = re.findall(r"^reported .*on another machine.*", out, re.MULTILINE)
     assert "0 of them, then" in line
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8"])
+def test_a_precision_is_reported_beside_float32(
+    hub, folder, facts, capsys, tmp_path, precision
+):
+    out, _ = check(capsys, tmp_path, of(folder, facts), folder)
+    (line,) = re.findall(rf"^reported .*{precision}, on .*", out, re.MULTILINE)
+    wide, narrow, same = map(float, re.findall(r"\d+\.\d+", line))
+    assert narrow == pytest.approx(wide, rel=0.01)
+    assert 50 < same <= 100
 
 
 def of(folder: Path, facts):

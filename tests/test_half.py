@@ -1,0 +1,58 @@
+"""Weights in 16 bits, by the rules that the chapter shows."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpt2hw.half import HalfMatrix, one_row
+from gpt2hw.properties import half as rules
+from gpt2hw.properties.drawn import SEEDS
+from gpt2hw.properties.seeded import normal
+
+quickly = settings(deadline=None, max_examples=40)
+SIZES = st.floats(-37, 37).map(lambda power: 10.0**power)
+
+
+@given(st.integers(1, 40), st.integers(10, 40), SIZES, SEEDS)
+@quickly
+def test_a_row_of_any_size_keeps_its_digits(n_in, n_out, size, seed):
+    x = size * normal(1, n_in, seed=seed)
+    values = normal(n_out, n_in, seed=seed + 1).half()
+    rules.no_float16_is_infinite(one_row, x, values)
+    rules.equals_the_widened_product(one_row, x, values)
+
+
+@pytest.mark.parametrize("n_in", [1, 3, 768])
+def test_zeros_stay_zeros(n_in):
+    rules.zeros_stay_zeros(one_row, normal(5, n_in).half())
+
+
+@pytest.mark.parametrize("n", [1, 2048, 2050, 4096, 60000])
+def test_a_sum_has_more_digits_than_float16(n):
+    rules.ones_are_counted(one_row, n)
+
+
+def test_a_weight_beyond_the_range_becomes_its_end():
+    rules.weights_end_where_float16_ends(lambda m: HalfMatrix.of(m).values)
+
+
+@given(st.integers(1, 12), st.integers(1, 20), st.integers(10, 30), SEEDS)
+@quickly
+def test_few_rows_and_many_give_the_product_of_the_widened_matrix(
+    n_rows, n_in, n_out, seed
+):
+    matrix = HalfMatrix.of(normal(n_out, n_in, seed=seed))
+    x = normal(n_rows, n_in, seed=seed + 1)
+    rules.equals_the_widened_product(lambda x, _: matrix(x), x, matrix.values)
+
+
+def test_a_rule_says_what_is_wrong():
+    with pytest.raises(AssertionError, match=r"result is torch\.float32"):
+        rules.weights_end_where_float16_ends(lambda m: m)
+    with pytest.raises(AssertionError, match="NaN becomes 0"):
+        rules.weights_end_where_float16_ends(
+            lambda m: m.nan_to_num().clamp(-65504, 65504).half()
+        )
+    with pytest.raises(AssertionError, match=r"a row of zeros gives \[1, 1\]"):
+        rules.zeros_stay_zeros(lambda x, v: torch.ones(1, len(v)), torch.ones(2, 3))

@@ -1,0 +1,80 @@
+"""Weights in 8 bits, by the rules that the chapter shows."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpt2hw.int8 import (
+    LARGEST,
+    Int8Matrix,
+    by_plain_tensors,
+    by_torch,
+    integer_product,
+    quantize,
+)
+from gpt2hw.properties import int8 as rules
+from gpt2hw.properties.drawn import SEEDS, batch_shapes
+from gpt2hw.properties.seeded import normal
+
+quickly = settings(deadline=None, max_examples=40)
+N = st.integers(1, 40)
+SIZES = st.floats(-30, 30).map(lambda power: 10.0**power)
+product = Int8Matrix.__call__
+
+
+@given(batch_shapes(), N, SIZES, SEEDS)
+@quickly
+def test_a_number_comes_back_within_half_a_step(batch, n_in, size, seed):
+    x = size * normal(*batch, n_in, seed=seed)
+    rules.numbers_come_back_within_half_a_step(quantize, x)
+    rules.the_largest_of_a_row_becomes_127(quantize, x)
+
+
+def test_zeros_stay_zeros():
+    rules.zeros_stay_zeros(quantize)
+
+
+@given(st.integers(2, 40), N, SEEDS)
+@quickly
+def test_each_output_has_a_scale_of_its_own(n_out, n_in, seed):
+    matrix = normal(n_out, n_in, seed=seed)
+    rules.weights_come_back_within_half_a_step(Int8Matrix.of, matrix)
+    rules.a_large_weight_hurts_no_other_output(Int8Matrix.of, matrix)
+
+
+@given(st.integers(2, 9), N, st.integers(10, 40), SEEDS)
+@quickly
+def test_each_row_has_a_scale_of_its_own(n_rows, n_in, n_out, seed):
+    matrix = Int8Matrix.of(normal(n_out, n_in, seed=seed))
+    x = normal(n_rows, n_in, seed=seed + 1)
+    rules.a_row_ignores_the_rows_beside_it(product, matrix, x)
+    rules.equals_the_widened_product(product, matrix, x)
+
+
+@pytest.mark.parametrize("multiply", [integer_product(), by_torch, by_plain_tensors])
+@pytest.mark.parametrize("n_rows", [1, 2, 17])
+@pytest.mark.parametrize("n_in", [1, 2, 64, 768])
+def test_the_largest_whole_numbers_are_multiplied_exactly(multiply, n_rows, n_in):
+    full = torch.full((n_rows, n_in), LARGEST, dtype=torch.int8)
+    for values in (full[:1], -full[:1]):
+        if multiply is by_torch and integer_product() is not by_torch:
+            continue  # this machine's is not exact, and it is not used
+        rules.whole_numbers_are_multiplied_exactly(multiply, full, values)
+
+
+def test_a_rule_says_what_is_wrong():
+    with pytest.raises(AssertionError, match=r"numbers are torch\.float32"):
+        rules.numbers_come_back_within_half_a_step(
+            lambda x: (x, torch.ones(1)), torch.ones(1, 2)
+        )
+    with pytest.raises(AssertionError, match=r"become \[127, 64\]"):
+        rules.the_largest_of_a_row_becomes_127(
+            lambda x: (torch.tensor([[127, 1], [64, -3]]), x), torch.ones(2, 2)
+        )
+    for whole, step, words in (
+        (torch.ones(2, 3), torch.ones(2, 1), r"zeros becomes \[1.0, 1.0, 1.0\]"),
+        (torch.zeros(2, 3), torch.full((2, 1), torch.inf), r"zeros is \[inf, inf\]"),
+    ):
+        with pytest.raises(AssertionError, match=words):
+            rules.zeros_stay_zeros(lambda _, found=(whole, step): found)
