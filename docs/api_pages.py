@@ -22,6 +22,10 @@ GROUPS = {
     "3. to 6. The model": ["embeddings", "linear", "attention", "block", "model"],
     "7. Text": ["sampling", "generation", "stop_strings", "request"],
     "8. The cache": ["kv_cache"],
+    "9. and 10. Speed": [
+        *("rows", "many_rows", "fast_block", "fast", "one_token", "huge_pages"),
+        *("batches", "batch_generation", "half", "int8", "precisions"),
+    ],
     "Looking inside": [
         "tracing",
         "heads",

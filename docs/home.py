@@ -29,6 +29,8 @@ STEPS = {
     "6": ("step6_forward_pass", "The forward pass", "model"),
     "7": ("step7_generation", "Generation", "generation"),
     "8": ("step8_kv_cache", "The KV cache", "kv_cache"),
+    "9": ("step9_where_the_time_goes", "Where the time goes", "rows"),
+    "10": ("step10_fewer_bytes", "Fewer bytes", "int8"),
 }
 AT_ITS_END = {
     "1": "list every tensor of a checkpoint, with no library",
@@ -40,6 +42,8 @@ AT_ITS_END = {
     "6": "say what the model thinks comes next",
     "7": "write text: greedy, temperature, top-k, top-p",
     "8": "write the same text without computing the past again",
+    "9": "tell what a token waits for, and write several texts at once",
+    "10": "keep a model in a half or a quarter of the memory, and say what it costs",
 }
 
 
@@ -60,6 +64,15 @@ def commands() -> list[str]:
     if len(found) != 2:
         raise ValueError(f"README.md has {len(found)} lines of set-up, not two")
     return [line.replace(" && pip", " \\\n  && pip") for line in found]
+
+
+def clone() -> str:
+    """How to come by a clone, where the build is told the repository's address."""
+    address = os.environ.get("GPT2HW_REPO_URL", "").rstrip("/")
+    if not address:
+        return "If you built these pages yourself, you did so in one.\n"
+    folder = address.rsplit("/", 1)[-1].removesuffix(".git")
+    return fence(f"git clone {address} && cd {folder}", "bash")
 
 
 def fence(text: str, language: str) -> str:

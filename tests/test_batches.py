@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from checkpoints import SMALL, random_ids, random_model
 from gpt2hw import GPT2, ContextError, GPT2Config, Sampler, Tokenizer, generate
-from gpt2hw.batches import PaddedCache, allowed, left_padded, positions
+from gpt2hw.batches import (
+    PaddedCache,
+    allowed,
+    left_padded,
+    padded_state,
+    positions,
+)
 from gpt2hw.kv_cache import KVCache
+from gpt2hw.properties import batches as rules
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.drawn import SEEDS, configs
 
@@ -48,6 +55,18 @@ def test_a_token_looks_at_real_ones_up_to_itself_and_padding_at_itself():
         [0, 0, 1, 1, 1],
     ]
     assert allowed(MASK.bool(), 1)[0, 0].int().tolist() == [[0, 0, 1, 1, 1]]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), SEEDS)
+@quickly
+def test_the_rules_of_padding_hold_for_texts_of_any_length(lengths, seed):
+    texts = texts_of(lengths, seed=seed)
+    rules.every_text_ends_in_the_last_place(left_padded, texts)
+    _, mask = left_padded(texts)
+    rules.positions_come_from_the_mask(positions, mask)
+    rules.nobody_looks_at_padding(allowed, mask)
+    rules.every_token_looks_at_something(allowed, mask)
+    rules.padded_rows_equal_their_single_runs(padded_state, MODEL, texts)
 
 
 @given(configs(), SEEDS, st.data())
@@ -225,6 +244,11 @@ def test_prompts_of_ids_go_together_too():
     prompts = [TOKENIZER.encode(p) for p in PROMPTS if p]
     alone = [generate(TINY, TOKENIZER, p, max_new_tokens=9) for p in prompts]
     assert generate(TINY, TOKENIZER, prompts, max_new_tokens=9) == alone
+
+
+def test_the_rule_of_drawing_as_if_alone_holds():
+    sampler = Sampler(temperature=0.9, top_k=50, seed=5)
+    rules.rows_draw_as_if_alone(generate, TINY, TOKENIZER, PROMPTS, sampler)
 
 
 def test_each_row_draws_from_its_own_copy_of_the_sampler():

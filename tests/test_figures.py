@@ -23,12 +23,14 @@ from gpt2hw.figures import (
     bar_charts,
     byte_strip,
     cell_grids,
+    float_bits,
     heat_map,
     heat_maps,
     ledger,
     line_plot,
     mask_grid,
     residual_stream,
+    roofline,
     running,
     shape_flow,
     slide,
@@ -70,8 +72,11 @@ EVERY: dict[str, Callable[..., Figure]] = {
         [("right", [["00", "01"]]), ("<wrong>", [["00", "10"]])],
         colours=[[[0, 0]], [[0, 1]]], axes=("n_seq", "d_head"), **kw,
     ),
+    "float_bits": lambda **kw: float_bits(-0.1, **kw),
     "mask_grid": lambda **kw: mask_grid(causal_mask(2, 4), WORDS[:2], WORDS, **kw),
     "residual_stream": lambda **kw: residual_stream([("embed", 1.0), ("mlp", 2)], **kw),
+    "roofline": lambda **kw: roofline(
+        30e9, 100e9, {"one <row>": (0.5, 14e9), "512 rows": (200.0, 90e9)}, **kw),
 }  # fmt: skip
 every_figure = pytest.mark.parametrize("draw", EVERY.values(), ids=EVERY)
 
@@ -239,6 +244,22 @@ def test_a_line_rises_where_its_numbers_do():
     assert high < low
 
 
+def test_a_roof_rises_to_where_arithmetic_binds_and_points_lie_where_they_are():
+    """A point that is as fast as memory allows is on the slope, above its foot."""
+    points = {"on the slope": (1.0, 30e9), "under it": (1.0, 15e9)}
+    svg = parsed(roofline(30e9, 120e9, points))
+    thick = [e for e in svg.iter("polyline") if e.get("stroke-width") == "2.5"]
+    roof = [tuple(map(float, p.split(","))) for p in thick[0].get("points", "").split()]
+    (x0, y0), (x1, y1), (_, y2) = roof
+    assert y1 == y2 < y0
+    at = [(float(e.get("cx", 0)), float(e.get("cy", 0))) for e in svg.iter("circle")]
+    on_it, below = at
+    along = (on_it[0] - x0) / (x1 - x0)
+    assert on_it[1] == pytest.approx(y0 + along * (y1 - y0), abs=0.1)
+    assert below[0] == on_it[0]
+    assert below[1] > on_it[1]
+
+
 @pytest.mark.parametrize("low", [0.0, -3.0, 1e-3])
 @pytest.mark.parametrize("high", [0.02, 1.0, 7.3, 1e6])
 def test_ticks_are_a_handful_and_lie_within(low, high):
@@ -259,6 +280,30 @@ def test_a_shape_stands_in_both_models():
 def test_a_ledger_adds_up():
     parts = {"wte": 38597376, "wpe": 786432, "12 blocks": 85054464, "ln_f": 1536}
     assert "124,439,808" in texts(ledger(parts))
+
+
+@pytest.mark.parametrize("value", [1.0, -0.1, 3e-5, 65504.0, 1e-7, 0.0, 1e9])
+def test_bits_are_those_of_the_number_that_is_kept(value):
+    """Read as the standard says: sign, exponent with its offset, fraction."""
+    drawn = list(parsed(float_bits(value)).iter("text"))
+    at = [element.get("text-anchor") for element in drawn]
+    words = [element.text or "" for element in drawn]
+    bits = "".join(w for w, a in zip(words, at, strict=True) if a == "middle")
+    kept = [float(w) for w, a in zip(words, at, strict=True) if a == "end"]
+    lengths = {"float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
+    for (n, m), told in zip(lengths.values(), kept, strict=True):
+        word, bits = bits[: 1 + n + m], bits[1 + n + m :]
+        sign, exponent, fraction = word[0], int(word[1 : 1 + n], 2), word[1 + n :]
+        share, offset = int(fraction, 2) / 2**m, 2 ** (n - 1) - 1
+        size = (
+            share * 2.0 ** (1 - offset)
+            if exponent == 0
+            else (1 + share) * 2.0 ** (exponent - offset)
+        )
+        if exponent == 2**n - 1:
+            size = float("inf")
+        assert (-size if sign == "1" else size) == pytest.approx(told, rel=1e-8)
+    assert not bits
 
 
 def test_a_label_shows_its_space_and_its_line_end():
@@ -283,6 +328,7 @@ LABELLED: dict[str, Callable[[str], Figure]] = {
     "cell_grids": lambda w: cell_grids([(w, [[w]])], axes=(w, w)),
     "mask_grid": lambda w: mask_grid(torch.ones(1, 1, dtype=torch.bool), [w], [w]),
     "residual_stream": lambda w: residual_stream([(w, 1.0)], unit=w),
+    "roofline": lambda w: roofline(1e9, 1e9, {w: (1.0, 1e9)}),
 }  # fmt: skip
 
 
@@ -368,9 +414,16 @@ NOTHING = torch.zeros(0, 2)
         (lambda: byte_strip([]), "parts"), (lambda: byte_strip([("a", -1)]), "parts"),
         (lambda: ledger({}), "parts"), (lambda: ledger({"a": 2, "b": -1}), "parts"),
         (lambda: cell_grids([]), "grids"), (lambda: cell_grids([("a", [])]), "grids"),
+        (lambda: float_bits(1.0, ["float8"]), "formats"),
+        (lambda: float_bits(1.0, []), "formats"),
+        (lambda: float_bits(float("nan")), "value"),
         (lambda: mask_grid(NOTHING.bool()), "mask"),
         (lambda: mask_grid(TABLE.bool(), ["a"]), "rows"),
         (lambda: residual_stream([]), "parts"),
+        (lambda: roofline(1e9, 1, {}), "points"),
+        (lambda: roofline(0, 1, {"a": (1, 1)}), "bandwidth"),
+        (lambda: roofline(1, 0, {"a": (1, 1)}), "arithmetic"),
+        (lambda: roofline(1, 1, {"a": (1, 0)}), "points"),
         (lambda: residual_stream([("a", float("nan"))]), "parts"),
     ],
 )  # fmt: skip

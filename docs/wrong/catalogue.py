@@ -9,12 +9,16 @@ import sys
 
 from wrong import (
     attention,
+    batches,
     block,
     embeddings,
     generation,
+    half,
     header,
+    int8,
     kv_cache,
     model,
+    rows,
     sampling,
     tokenizer,
 )
@@ -30,6 +34,10 @@ ROOMS = (
     sampling,
     generation,
     kv_cache,
+    rows,
+    batches,
+    half,
+    int8,
 )
 ENTRIES: list[Entry] = [e for room in ROOMS for e in room.ENTRIES]
 

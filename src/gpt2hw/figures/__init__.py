@@ -9,12 +9,14 @@ and it says in words what is seen.
 Heat map, 2 rows by 2 columns. Largest in each row: a: a (1), b: b (1).
 """
 
+from gpt2hw.figures.bits import float_bits
 from gpt2hw.figures.book import Running, running, token_labels
 from gpt2hw.figures.boxes import Box, axis_sizes, shape_flow
 from gpt2hw.figures.charts import bar_chart, bar_charts, line_plot
 from gpt2hw.figures.colours import AXIS_COLOURS, FIGURE_COLOURS
 from gpt2hw.figures.grids import cell_grids, mask_grid
 from gpt2hw.figures.matrices import heat_map, heat_maps
+from gpt2hw.figures.rooflines import roofline
 from gpt2hw.figures.sliders import slide
 from gpt2hw.figures.streams import residual_stream
 from gpt2hw.figures.strips import byte_strip, ledger, token_strip
@@ -31,12 +33,14 @@ __all__ = [
     "bar_charts",
     "byte_strip",
     "cell_grids",
+    "float_bits",
     "heat_map",
     "heat_maps",
     "ledger",
     "line_plot",
     "mask_grid",
     "residual_stream",
+    "roofline",
     "running",
     "shape_flow",
     "slide",

@@ -1,0 +1,72 @@
+"""Step 9: mistakes in the product with few rows."""
+
+import torch
+from torch import Tensor
+
+from gpt2hw.properties import rows as rules
+from gpt2hw.properties.seeded import normal
+from gpt2hw.rows import RowMatrix, product_by_blocks
+from wrong.entry import Entry
+
+N_BLOCKS = 4
+
+
+def product_without_the_rest(x: Tensor, values: Tensor) -> Tensor:
+    """Cuts what goes into blocks evenly, and forgets the rows that are left over."""
+    n_out, n_in = values.shape
+    even = values[: n_out - n_out % N_BLOCKS]
+    return product_by_blocks(x, even.view(N_BLOCKS, -1, n_in), values[:0])
+
+
+def product_of_blocks_of_inputs(x: Tensor, values: Tensor) -> Tensor:
+    """Cuts the matrix as it lies in GPT-2's file, [n_in, n_out]: blocks of inputs."""
+    in_the_file = values.T.contiguous()
+    blocks = in_the_file.view(N_BLOCKS, -1, x.shape[-1])
+    return product_by_blocks(x, blocks, values[:0])
+
+
+def product_right_for_one_row(x: Tensor, values: Tensor) -> Tensor:
+    """Reads the blocks' outputs as rows, where they are columns: one row is both."""
+    n_in = x.shape[-1]
+    blocks = values.view(N_BLOCKS, -1, n_in)
+    found = torch.bmm(blocks, x.T.expand(N_BLOCKS, n_in, len(x)))
+    return found.reshape(len(x), -1)
+
+
+def product_with_the_row_copied(x: Tensor, values: Tensor) -> Tensor:
+    """Gives each block a row of its own: right, and another kernel."""
+    n_in = x.shape[-1]
+    blocks = values.view(N_BLOCKS, -1, n_in)
+    columns = x.T.expand(N_BLOCKS, n_in, len(x)).contiguous()
+    return torch.bmm(blocks, columns).flatten(end_dim=1).T
+
+
+def product_that_turns_the_matrix(x: Tensor, values: Tensor) -> Tensor:
+    """Turns the matrix at each token, not once at load: right, and slow."""
+    in_the_file = values.T.contiguous()
+    return x @ in_the_file
+
+
+# What catches them
+
+
+def _right(x: Tensor, values: Tensor) -> Tensor:
+    return RowMatrix(values)(x)
+
+
+ONE, THREE = normal(1, 64), normal(3, 64)
+ENTRIES = [
+    Entry(
+        wrong,
+        _right,
+        rule,
+        lambda product, rule=rule, x=x, n=n: rule(product, x, normal(n, 64, seed=1)),
+    )
+    for wrong, rule, x, n in (
+        (product_without_the_rest, rules.blocks_equal_one_product, ONE, 18),
+        (product_of_blocks_of_inputs, rules.blocks_equal_one_product, ONE, 64),
+        (product_right_for_one_row, rules.blocks_equal_one_product, THREE, 16),
+        (product_with_the_row_copied, rules.nothing_large_is_made, ONE, 16),
+        (product_that_turns_the_matrix, rules.nothing_large_is_made, ONE, 16),
+    )
+]
