@@ -23,7 +23,8 @@ from gpt2hw.attention import (
 from gpt2hw.linear import Linear
 from gpt2hw.properties import attention as rules
 from gpt2hw.properties.closeness import agree
-from gpt2hw.properties.drawn import SEEDS, batch_shapes, normal, rows
+from gpt2hw.properties.drawn import SEEDS, batch_shapes, rows
+from gpt2hw.properties.seeded import normal
 
 quickly = settings(deadline=None, max_examples=40)
 
@@ -42,6 +43,39 @@ def test_softmax_gives_probabilities_in_the_order_of_its_numbers(x):
 @quickly
 def test_softmax_is_unmoved_by_a_shift(x, shift):
     rules.is_unmoved_by_a_shift(softmax, x, shift, within=1e-11)
+
+
+def by_the_logarithm(x):
+    most = x.amax(dim=-1, keepdim=True)
+    return torch.exp(x - most - torch.exp(x - most).sum(dim=-1, keepdim=True).log())
+
+
+RIGHT = {
+    "ours": softmax,
+    "torch's": lambda x: torch.softmax(x, dim=-1),
+    "by the logarithm": by_the_logarithm,
+    "by logsumexp": lambda x: torch.exp(x - x.logsumexp(dim=-1, keepdim=True)),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_rule_of_the_shift_lets_every_softmax_of_float32_pass(name):
+    for seed in range(500):
+        table = normal(4, 4, seed=seed, deviation=3.0)
+        rules.is_unmoved_by_a_shift(RIGHT[name], table, shift=64.0)
+        rules.is_unmoved_by_a_shift(RIGHT[name], table, shift=-1000.0)
+
+
+def test_the_rule_of_the_shift_stops_what_looks_at_sizes():
+    def shares_of_sizes(x):
+        return x.abs() / x.abs().sum(dim=-1, keepdim=True)
+
+    def hotter_where_numbers_are_large(x):
+        return softmax(x * (1 + 1e-5 * x.mean(dim=-1, keepdim=True)))
+
+    for shares in (shares_of_sizes, hotter_where_numbers_are_large):
+        with pytest.raises(AssertionError, match="to every number moves a result"):
+            rules.is_unmoved_by_a_shift(shares, normal(4, 4, deviation=3.0), 64.0)
 
 
 def test_softmax_survives_huge_numbers():

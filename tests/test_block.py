@@ -12,7 +12,8 @@ from checkpoints import SMALL, random_model
 from gpt2hw.block import LayerNorm, gelu, normalize
 from gpt2hw.properties import block as rules
 from gpt2hw.properties.attention import later_rows_change_nothing
-from gpt2hw.properties.drawn import SEEDS, batch_shapes, normal, rows
+from gpt2hw.properties.drawn import SEEDS, batch_shapes, rows
+from gpt2hw.properties.seeded import normal
 
 quickly = settings(deadline=None, max_examples=40)
 BLOCK = random_model().h[1]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpt2hw.bpe import LONG, merge, merge_long, merge_short, merge_steps
+from gpt2hw.properties.drawn_texts import merge_tables
 from gpt2hw.properties.tokenizer import (
-    merge_tables,
     merges_agree,
     nothing_is_left_to_merge,
     token_is_whole,

@@ -82,6 +82,21 @@ def test_a_refused_port_says_that_nothing_answers(monkeypatch):
     assert "127.0.0.1" in said
 
 
+def test_without_a_network_it_is_said_what_goes_without_one(hub, monkeypatch):
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    said = refused(NAME, endpoint="http://no.such.host")
+    assert "is there a network?" in said
+    assert "tiny needs no network" in said
+    folder = Path(said.rsplit("can be put into ", 1)[1])
+    folder.mkdir(exist_ok=True)
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
+    assert files_in(download(NAME)) == FILES
+
+
 def put_in_hub_cache(home: Path, name: str = NAME, commit: str = COMMIT) -> Path:
     """As the hub's own client keeps them: links from a snapshot to blobs."""
     root = (

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from gpt2hw import GPT2, ContextError, GPT2Config, Sampler, Tokenizer, TokenizerError
 from gpt2hw.generation import Completion, generate, mask_unknown_ids, stream
 from gpt2hw.properties import generation as rules
-from gpt2hw.properties.generation import ScriptedModel, collect, scripts_and_stops
+from gpt2hw.properties.drawn_texts import scripts_and_stops
+from gpt2hw.properties.generation import ScriptedModel, collect
 from gpt2hw.stop_strings import TextUntilStop
 from gpt2hw.vocabulary import END_OF_TEXT, derive_vocabulary
 

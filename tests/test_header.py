@@ -21,8 +21,10 @@ from gpt2hw.header import (
     parse_header,
     read_header,
 )
+from gpt2hw.properties import drawn_files
 from gpt2hw.properties import header as properties
-from gpt2hw.properties.header import file_bytes, good_files
+from gpt2hw.properties.drawn_files import good_files
+from gpt2hw.properties.header import file_bytes
 from gpt2hw.tensor_info import DTYPE_BYTES, SUB_BYTE_DTYPES
 
 
@@ -514,14 +516,14 @@ def test_a_good_file_is_read_as_the_reference_reads_it(path, content):
     assert reference_reads(content) is not None
 
 
-@given(properties.edited_files())
+@given(drawn_files.edited_files())
 def test_a_header_with_another_value_is_refused_or_read_as_the_reference_does(
     path, content
 ):
     compare_with_the_reference(path, content)
 
 
-@given(properties.damaged_files())
+@given(drawn_files.damaged_files())
 def test_a_damaged_file_is_refused_or_read_as_the_reference_does(path, content):
     compare_with_the_reference(path, content)
 
@@ -540,7 +542,7 @@ def test_any_bytes_at_all_are_refused_or_read_as_the_reference_does(path, conten
 # Writing a header
 
 
-@given(properties.headers())
+@given(drawn_files.headers())
 def test_a_header_that_was_written_reads_as_it_was(header_and_data):
     header, data = header_and_data
     metadata = header.pop("__metadata__", None)

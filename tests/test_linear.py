@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from transformers.pytorch_utils import Conv1D
 
 from gpt2hw.linear import Linear
-from gpt2hw.properties.drawn import normal
 from gpt2hw.properties.linear import rows_of_the_matrix_are_inputs
+from gpt2hw.properties.seeded import normal
 
 
 def test_the_matrix_stands_right_of_x_and_is_not_transposed():

@@ -10,7 +10,8 @@ from gpt2hw import GPT2, GPT2Config
 from gpt2hw.model import unembed
 from gpt2hw.properties import model as rules
 from gpt2hw.properties.closeness import agree
-from gpt2hw.properties.drawn import SEEDS, batch_shapes, configs, ids_for, normal
+from gpt2hw.properties.drawn import SEEDS, batch_shapes, configs, ids_for
+from gpt2hw.properties.seeded import normal
 from reference import reference_logits, reference_model
 
 # The largest difference of logits, as a share of their range (max - min).

@@ -9,7 +9,7 @@ import pytest
 
 from gpt2hw import GPT2Config
 from gpt2hw.layout import n_parameters
-from test_house import HOUSE
+from test_house import HOUSE, SOURCE, rooms_imported
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -87,3 +87,36 @@ def test_the_rooms_are_listed_in_the_order_of_their_imports() -> None:
     listed = [re.split(" {3,}", line.strip())[0] for line in plan.splitlines()]
     rooms = [name for line in listed for name in line.split() if name in HOUSE]
     assert rooms == [name for name in HOUSE if name != "__main__"]
+
+
+def prose(text: str) -> str:
+    """The words of a text, one space apart, without its fenced blocks."""
+    words = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return " ".join(words.replace("{ #to-type-along }", "").split())
+
+
+def test_the_readme_says_how_to_type_along_in_the_words_of_the_book() -> None:
+    told = (ROOT / "docs/includes/type_along.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^```bash .*\n(.*)\n```", told, re.MULTILINE)
+    assert f"{command}\n" in blocks("sh")
+    assert prose(told) in prose(README)
+
+
+def taught_files() -> list[str]:
+    """The files of the table of steps, in its order, each once."""
+    rows = re.findall(r"^\| \d+[ab]? \| (`.*?`) \|", README, re.MULTILINE)
+    names = [name for row in rows for name in re.findall(r"`(\w+)\.py`", row)]
+    return list(dict.fromkeys(names))
+
+
+def test_a_taught_file_imports_what_the_readme_says() -> None:
+    told = prose(README.split("In this order, each file", 1)[1].split("\n\n", 1)[0])
+    passed_over, ahead = told.split("A few reach ahead")
+    extra = set(re.findall(r"`(\w+)/?`", passed_over))
+    taught, reaching = taught_files(), set()
+    for n, name in enumerate(taught):
+        source = (SOURCE / f"{name}.py").read_text(encoding="utf-8")
+        more = rooms_imported(source) - set(taught[: n + 1]) - extra
+        assert more <= set(taught), f"{name} imports {sorted(more - set(taught))}"
+        reaching |= {name} if more else set()
+    assert reaching == set(re.findall(r"`(\w+)`", ahead.split("Then put")[0]))

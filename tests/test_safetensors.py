@@ -19,8 +19,9 @@ from gpt2hw import safetensors as room
 from gpt2hw.errors import SafetensorsError
 from gpt2hw.header import Header, TensorInfo, read_header
 from gpt2hw.properties import safetensors as properties
-from gpt2hw.properties.header import answers_or_refuses, damaged_files, file_bytes
-from gpt2hw.properties.safetensors import DTYPES, NAMED_TENSORS, bits
+from gpt2hw.properties.drawn_files import DTYPES, NAMED_TENSORS, damaged_files
+from gpt2hw.properties.header import answers_or_refuses, file_bytes
+from gpt2hw.properties.safetensors import bits
 from gpt2hw.safetensors import iter_tensors, read_safetensors, write_safetensors
 from gpt2hw.tensor_info import DTYPE_BYTES
 

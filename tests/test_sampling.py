@@ -14,7 +14,8 @@ from torch import Tensor, tensor
 from transformers.generation.logits_process import TopKLogitsWarper, TopPLogitsWarper
 
 from gpt2hw.properties import sampling as rules
-from gpt2hw.properties.sampling import distributions, logit_rows, survivors
+from gpt2hw.properties.drawn import distributions, logit_rows
+from gpt2hw.properties.sampling import survivors
 from gpt2hw.sampling import (
     Sampler,
     apply_temperature,

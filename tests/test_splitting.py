@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpt2hw import TokenizerError
+from gpt2hw.properties.drawn_texts import nasty_texts
 from gpt2hw.properties.tokenizer import (
     cut_loses_nothing,
     ids_equal,
-    nasty_texts,
     text_survives,
 )
 from gpt2hw.splitting import SPLIT_PATTERN, join_surrogates, split

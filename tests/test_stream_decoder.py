@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpt2hw import Tokenizer
+from gpt2hw.properties.drawn_texts import nasty_texts
 from gpt2hw.properties.tokenizer import (
-    nasty_texts,
     stream_equals_decode,
     stream_never_splits_a_character,
 )

@@ -16,10 +16,9 @@ from gpt2_ids import GPT2_IDS
 from gpt2hw import Tokenizer, TokenizerError
 from gpt2hw import tokenizer as room
 from gpt2hw.hub import SHIPPED
+from gpt2hw.properties.drawn_texts import nasty_texts, settled_characters
 from gpt2hw.properties.tokenizer import (
     ids_equal,
-    nasty_texts,
-    settled_characters,
     text_survives,
 )
 from gpt2hw.vocabulary import derive_vocabulary

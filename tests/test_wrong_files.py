@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpt2hw.errors import SafetensorsError
 from gpt2hw.header import MAX_HEADER_BYTES, _json_bytes, read_header
-from gpt2hw.properties.header import good_files
+from gpt2hw.properties.drawn_files import good_files
 from gpt2hw.wrong_files import identify
 
 

@@ -15,7 +15,7 @@ from gpt2hw.attention import (
 from gpt2hw.linear import Linear
 from gpt2hw.properties import attention as rules
 from gpt2hw.properties import linear as linear_rules
-from gpt2hw.properties.drawn import normal
+from gpt2hw.properties.seeded import normal
 from gpt2hw.properties.tracing import loud_model
 from wrong.entry import Entry, Piece, entry
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gpt2hw import GPT2, block
 from gpt2hw.properties import block as rules
-from gpt2hw.properties.drawn import normal
+from gpt2hw.properties.seeded import normal
 from gpt2hw.properties.tracing import each_part_runs_once_and_in_order, loud_model
 from wrong.entry import Entry, Piece, entry
 

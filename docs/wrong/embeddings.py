@@ -5,7 +5,7 @@ from torch import Tensor
 
 from gpt2hw import embeddings
 from gpt2hw.properties import embeddings as rules
-from gpt2hw.properties.drawn import normal
+from gpt2hw.properties.seeded import normal
 from wrong.entry import entry
 
 

@@ -4,9 +4,9 @@ To write one token, every weight is read once. So no engine is faster than memor
 limit is the bytes that are read a second, over the bytes that a token reads. Here both
 are measured, in one run: machines drift, and a share of the limit drifts less.
 
-What is measured goes round in turn, several times, and the median counts. The limit is
-taken from the fastest of three ways to read memory, of all rounds: the best that was
-seen. A model that fits into the processor's cache can be faster than that.
+What is measured goes round in turn, several times, and the median counts, of reading as
+of writing. The limit is taken from the fastest of three ways to read memory. A model
+that fits into the processor's cache can be faster than that.
 """
 
 import time
@@ -133,7 +133,9 @@ def measure(model: GPT2, *, n_tokens: int = 12) -> Benchmark:
             for name, work in works.items():
                 times[name].append(work())
     reading = {
-        name: READ_AT_ONCE / min(times[name]) for name in works if isinstance(name, str)
+        name: READ_AT_ONCE / median(times[name])
+        for name in works
+        if isinstance(name, str)
     }
     return _told(model, reading, {name: median(found) for name, found in times.items()})
 

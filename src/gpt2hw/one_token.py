@@ -2,8 +2,8 @@
 
 A text grows by one token at a time, and the shapes are the same each time. So the views
 that cut a row into heads, and the memory that results are written to, are made once,
-with the cache. A block is then 22 calls of torch, where the taught pieces make over 80. It
-counts: a call costs one to three thousandths of a millisecond.
+with the cache. A block is then 22 calls of torch, where the taught pieces make over 80.
+It counts: a call costs one to three thousandths of a millisecond.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gpt2hw import huge_pages
 from gpt2hw.block import LayerNorm
 from gpt2hw.fast import FastTransformer, MatrixLinear
 from gpt2hw.fast_block import fast_gelu, fast_norm
@@ -133,12 +132,12 @@ class FastCache(KVCache):
     def layers(self, batch: torch.Size) -> list[LayerCache]:
         """As KVCache.layers."""
         wpe, n_head = self._model.wpe, self._model.h[0].attn.n_head
-        if self._batch is not None or wpe.device.type != "cpu":
-            return super().layers(batch)
+        if self._batch is not None:
+            return self._layers
         n_ctx, n_embd = wpe.shape
         shape = (len(self._model.h), 2, *batch, n_head, n_ctx, n_embd // n_head)
         with torch.inference_mode(False):  # it may be used outside of that mode
-            self._keep(huge_pages.empty(shape, wpe.dtype))
+            self._keep(wpe.new_empty(shape))
         return self._layers
 
     def _keep(
@@ -148,10 +147,10 @@ class FastCache(KVCache):
         self._layers = [LayerCache(*layer.unbind()) for layer in store]
 
     def one_token(self, model: FastTransformer) -> OneToken:
-        """The way of one token through all blocks, made at its first (on the CPU)."""
+        """The way of one token through all blocks, made at its first."""
         if self._one_token is None:
             self.layers(torch.Size([]))
-            assert self._store is not None  # noqa: S101 -- on the CPU there is one
+            assert self._store is not None  # noqa: S101 -- layers made it
             with torch.inference_mode(False):
                 self._one_token = OneToken(model, self._store)
         return self._one_token

@@ -84,8 +84,8 @@ class RowMatrix:
     It holds no numbers of its own: blocks and rest are views of `values`.
 
     >>> matrix = RowMatrix(torch.arange(10.0).view(5, 2))
-    >>> matrix.blocks.shape, matrix.rest.shape  # as many rows a block as go in evenly
-    (torch.Size([4, 1, 2]), torch.Size([1, 2]))
+    >>> matrix.blocks.shape, matrix.rest.shape
+    (torch.Size([5, 1, 2]), torch.Size([0, 2]))
     >>> matrix(torch.tensor([1.0, 1.0]))
     tensor([ 1.,  5.,  9., 13., 17.])
     """
@@ -165,5 +165,5 @@ def product_by_blocks(
     n_blocks, _, n_in = blocks.shape
     n_rows = len(rows)
     columns = rows.T.expand(n_blocks, n_in, n_rows)  # no copy: a stride of 0
-    found = torch.bmm(blocks, columns).view(-1, n_rows).T  # [n_rows, n_even]
+    found = torch.bmm(blocks, columns).view(-1, n_rows).T.contiguous()
     return torch.cat([found, rows @ rest.T], dim=-1) if len(rest) else found

@@ -10,6 +10,8 @@ Source: RFC 8259, and the advice of RFC 7493 (I-JSON).
 
 import json
 import math
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 MAX_DEPTH = 100
@@ -47,11 +49,11 @@ def parse_object(raw: bytes) -> dict[str, Any]:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs, whose keys must differ."""
-    unique: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in unique:
-            raise ValueError(f"the key {key!r:.80} appears twice")
-        unique[key] = value
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        key = next(key for key, n in counts.items() if n > 1)
+        raise ValueError(f"the key {key!r:.80} appears twice")
     return unique
 
 
@@ -85,12 +87,20 @@ def check_texts(value: Any, depth: int = 1) -> None:
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, dict):
-        for key, inner in value.items():
-            _check_text(key)
-            check_texts(inner, depth + 1)
+        _check_keys(value)
+        check_texts(list(value.values()), depth)
     elif isinstance(value, list):
         for inner in value:
-            check_texts(inner, depth + 1)
+            if type(inner) is not int:  # a vocabulary has fifty thousand of these
+                check_texts(inner, depth + 1)
+
+
+def _check_keys(keys: Iterable[str]) -> None:
+    try:
+        _check_text("\n".join(keys))  # and as many keys
+    except ValueError:
+        for key in keys:
+            _check_text(key)
 
 
 def _check_text(text: str) -> None:

@@ -14,7 +14,7 @@ from gpt2hw.errors import CheckpointError, TokenizerError
 from gpt2hw.folder import read_settings
 from gpt2hw.hub import find_or_download_tokenizer
 from gpt2hw.hub.places import SHIPPED, is_path, short_name
-from gpt2hw.vocabulary import Pair, derive_vocabulary
+from gpt2hw.vocabulary import END_OF_TEXT, Pair, made_tokens
 
 GPT2_MERGES = SHIPPED / "gpt2" / "merges.txt"
 GPT2_N_VOCAB = PUBLISHED["gpt2"].n_vocab
@@ -72,4 +72,4 @@ def tokens_are_gpt2s(
     raw = Path(merges_path).read_bytes().replace(b"\r\n", b"\n")
     if raw != GPT2_MERGES.read_bytes():
         return False
-    return vocab is None or vocab.keys() == derive_vocabulary(merges).keys()
+    return vocab is None or vocab.keys() == {*made_tokens(merges), END_OF_TEXT}

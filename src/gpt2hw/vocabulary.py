@@ -9,7 +9,7 @@ Source: OpenAI's gpt-2, `src/encoder.py` (bytes_to_unicode, get_encoder) and its
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from gpt2hw.errors import TokenizerError
@@ -134,7 +134,7 @@ def derive_vocabulary(merges: Sequence[Pair]) -> dict[str, int]:
             f"two merges make the token {token!r}, so that its id does not follow from"
             " the merges: a vocab.json must give it"
         )
-    _check_tokens(vocab, chain.from_iterable(merges))
+    _check_tokens(vocab, [*chain.from_iterable(merges)])
     return vocab
 
 
@@ -144,18 +144,25 @@ def check_vocabulary(vocab: Mapping[str, int], merges: Sequence[Pair]) -> None:
     The ids must be 0, 1, 2, ..., each given once. The 256 bytes must have one, and so
     must each token that a merge makes or joins.
     """
-    _check_ids(vocab)
-    _check_tokens(vocab, chain(made_tokens(merges), chain.from_iterable(merges)))
+    if not _are_counted(vocab.values()):
+        _refuse_ids(vocab)
+    _check_tokens(vocab, [*made_tokens(merges), *chain.from_iterable(merges)])
 
 
-def _check_tokens(vocab: Mapping[str, int], needed: Iterable[str]) -> None:
-    for token in needed:
-        if token not in vocab:
-            what = "byte" if len(token) == 1 else "token of the merges"
-            raise TokenizerError(f"the {what} {token!r} is not in the vocabulary")
+def _check_tokens(vocab: Mapping[str, int], needed: Sequence[str]) -> None:
+    if all(map(vocab.__contains__, needed)):
+        return
+    token = next(token for token in needed if token not in vocab)
+    what = "byte" if len(token) == 1 else "token of the merges"
+    raise TokenizerError(f"the {what} {token!r} is not in the vocabulary")
 
 
-def _check_ids(vocab: Mapping[str, int]) -> None:
+def _are_counted(ids: Collection[int]) -> bool:
+    """Whether they are 0, 1, 2, ..., in any order."""
+    return set(map(type, ids)) <= {int} and sorted(ids) == list(range(len(ids)))
+
+
+def _refuse_ids(vocab: Mapping[str, int]) -> None:
     for token, index in vocab.items():
         if type(index) is not int or index < 0:
             raise TokenizerError(

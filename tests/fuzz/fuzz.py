@@ -35,6 +35,7 @@ from gpt2hw import (
 )
 from gpt2hw.folder import read_config, read_settings
 from gpt2hw.hub import SHIPPED
+from gpt2hw.properties import drawn_files, drawn_texts
 from gpt2hw.properties import generation as generation_rules
 from gpt2hw.properties import header as header_rules
 from gpt2hw.properties import tokenizer as tokenizer_rules
@@ -138,9 +139,9 @@ SETTINGS = read_settings(SHIPPED / "tiny")
 small_merges = b"#version: 0.2\nt h\nth e\n\xc4\xa0 t\n"
 small_vocabulary = json.dumps(Tokenizer([("t", "h"), ("th", "e")])._vocab).encode()
 any_header = (
-    header_rules.good_files()
-    | header_rules.edited_files()
-    | header_rules.damaged_files()
+    drawn_files.good_files()
+    | drawn_files.edited_files()
+    | drawn_files.damaged_files()
     | noise
 )
 surrogates = st.characters(categories=["Cs", "L", "Z"])
@@ -154,12 +155,10 @@ TARGETS: dict[Callable[..., None], st.SearchStrategy] = {
         lambda changes: SETTINGS | changes
     )
     | json_values,
-    encoding: tokenizer_rules.nasty_texts(60),
-    any_string: st.lists(surrogates | st.sampled_from(tokenizer_rules.NASTY)).map(
-        "".join
-    ),
+    encoding: drawn_texts.nasty_texts(60),
+    any_string: st.lists(surrogates | st.sampled_from(drawn_texts.NASTY)).map("".join),
     stream_decoder: st.lists(st.integers(0, 50256), max_size=20),
-    stop_strings: generation_rules.scripts_and_stops(TINY),
+    stop_strings: drawn_texts.scripts_and_stops(TINY),
 }
 
 

@@ -205,10 +205,17 @@ class Transfer:
         return wait
 
     def _given_up(self, why: str, reached: int) -> DownloadError:
-        kept = ""
+        next_step = (
+            ". The model tiny needs no network; the files of another, come by another"
+            f" way, can be put into {self._path.parent}"
+        )
         if reached and self.known.has_hash and self._desk.is_ours:
-            kept = f". {reached:,} bytes are here; the same again goes on from there"
-        return DownloadError(f"{self._source.url} could not be fetched: {why}{kept}")
+            next_step = (
+                f". {reached:,} bytes are here; the same again goes on from there"
+            )
+        return DownloadError(
+            f"{self._source.url} could not be fetched: {why}{next_step}"
+        )
 
     def _n_missing(self) -> int | None:
         reached = self._draft.length if self._draft else 0

@@ -1,22 +1,14 @@
-"""What the rules are tried on: hypothesis strategies for tensors, models and cuts."""
+"""Tensors, models and cuts to try the rules on, by hypothesis."""
+
+import math
 
 import torch
-from hypothesis import strategies as st
 from torch import Tensor
 
 from gpt2hw.config import GPT2Config
+from gpt2hw.properties.strategies import st
 
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def normal(*shape: int, seed: int = 0, deviation: float = 1.0) -> Tensor:
-    """Numbers drawn from a normal distribution; the same ones for the same seed.
-
-    >>> torch.equal(normal(2, 3, seed=7), normal(2, 3, seed=7))
-    True
-    """
-    generator = torch.Generator().manual_seed(seed)
-    return deviation * torch.randn(shape, generator=generator)
 
 
 def rows(
@@ -26,6 +18,28 @@ def rows(
     numbers = st.floats(-limit, limit)
     lists = st.lists(numbers, min_size=min_size, max_size=max_size)
     return lists.map(lambda row: torch.tensor(row, dtype=torch.float64))
+
+
+@st.composite
+def logit_rows(draw: st.DrawFn, max_size: int = 12) -> Tensor:
+    """Rows [n_vocab] of float32 logits: plain, huge, tied, and now and then -inf."""
+    plain = st.floats(-30, 30, width=32)
+    huge = st.floats(-(2.0**126), 2.0**126, width=32)
+    tied = st.sampled_from([0.0, -0.0, 1.0, -math.inf])
+    row = draw(st.lists(plain | huge | tied, min_size=1, max_size=max_size))
+    row[draw(st.integers(0, len(row) - 1))] = draw(plain)  # not all of them -inf
+    return torch.tensor(row, dtype=torch.float32)
+
+
+@st.composite
+def distributions(draw: st.DrawFn, max_size: int = 12) -> Tensor:
+    """Rows [n_vocab] of float64 probabilities, some of them 0."""
+    weights = draw(
+        st.lists(st.just(0.0) | st.floats(1e-12, 1.0), min_size=1, max_size=max_size)
+    )
+    weights[draw(st.integers(0, len(weights) - 1))] = draw(st.floats(1e-12, 1.0))
+    row = torch.tensor(weights, dtype=torch.float64)
+    return row / row.sum()
 
 
 def batch_shapes() -> st.SearchStrategy[tuple[int, ...]]:

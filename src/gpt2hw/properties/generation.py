@@ -6,7 +6,6 @@ from os.path import commonprefix
 from typing import Any
 
 import torch
-from hypothesis import strategies as st
 from torch import Tensor
 
 from gpt2hw.config import GPT2Config
@@ -41,25 +40,6 @@ class ScriptedModel:
         logits[-1, self.script[len(self.calls)]] = 1.0
         self.calls.append(list(ids))
         return logits
-
-
-@st.composite
-def scripts_and_stops(
-    draw: st.DrawFn, tokenizer: Tokenizer
-) -> tuple[list[int], list[str]]:
-    """What a model may say, and stop strings of which many appear in it.
-
-    Tokens of whole texts, of broken bytes, and end-of-text, in any order.
-    """
-    texts = st.text("ab地👍é", max_size=6).map(tokenizer.encode)
-    noise = st.lists(st.integers(0, tokenizer.n_vocab - 1), max_size=3)
-    parts = draw(st.lists(texts | noise, min_size=1, max_size=5))
-    script = [token_id for part in parts for token_id in part] or [0]
-    text = tokenizer.decode(script)
-    cuts = st.tuples(st.integers(0, len(text)), st.integers(1, 4))
-    within = cuts.map(lambda cut: text[cut[0] : cut[0] + cut[1]]).filter(bool)
-    stops = draw(st.lists(within | st.text("ab地\ufffd", min_size=1), max_size=3))
-    return script, stops
 
 
 def whole_characters(data: bytes) -> str:

@@ -1,16 +1,13 @@
-"""Rules of reading and writing tensors, and a strategy for tensors of any dtype."""
+"""Rules of reading and writing tensors."""
 # ruff: noqa: S101
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
-from hypothesis import strategies as st
 from torch import Tensor
 
-from gpt2hw.properties.header import NAMES, SHAPES, file_bytes
-from gpt2hw.safetensors import torch_dtype
-from gpt2hw.tensor_info import DTYPE_BYTES
+from gpt2hw.properties.header import file_bytes
 
 Read = Callable[[Path], dict[str, Tensor]]
 Write = Callable[[Path, Mapping[str, Tensor]], None]
@@ -68,34 +65,3 @@ def bfloat16_is_the_upper_half_of_float32(read: Read, path: Path) -> None:
     path.write_bytes(file_bytes(header, b"\x80\x3f\x00\xc0"))
     found = read(path)["x"].float().tolist()
     assert found == [1.0, -2.0], f"1 and -2 in bfloat16 were read as {found}"
-
-
-def _this_torch_has(name: str) -> bool:
-    try:
-        torch_dtype(name)
-    except ValueError:
-        return False
-    return True
-
-
-DTYPES = [name for name in DTYPE_BYTES if _this_torch_has(name)]
-
-
-@st.composite
-def tensors(draw: st.DrawFn) -> Tensor:
-    """A tensor of any dtype with any bits; now and then a transposed view."""
-    dtype, shape = draw(st.sampled_from(DTYPES)), draw(SHAPES)
-    n_bytes = DTYPE_BYTES[dtype] * torch.Size(shape).numel()
-    raw = torch.tensor(list(draw(st.binary(min_size=n_bytes, max_size=n_bytes))))
-    raw = raw.to(torch.uint8)
-    if dtype == "BOOL":
-        raw = raw % 2
-    tensor = raw.view(torch_dtype(dtype)).reshape(shape)
-    if draw(st.booleans()):
-        tensor = tensor.permute(tuple(reversed(range(tensor.ndim))))
-    return tensor
-
-
-NAMED_TENSORS = st.dictionaries(
-    NAMES.filter(lambda name: name != "__metadata__"), tensors(), max_size=5
-)

@@ -5,33 +5,10 @@ import math
 from collections.abc import Callable
 
 import torch
-from hypothesis import strategies as st
 from torch import Tensor
 
 Filter = Callable[[Tensor, float], Tensor]
 MakeSampler = Callable[..., Callable[[Tensor], int]]
-
-
-@st.composite
-def logit_rows(draw: st.DrawFn, max_size: int = 12) -> Tensor:
-    """Rows [n_vocab] of float32 logits: plain, huge, tied, and now and then -inf."""
-    plain = st.floats(-30, 30, width=32)
-    huge = st.floats(-(2.0**126), 2.0**126, width=32)
-    tied = st.sampled_from([0.0, -0.0, 1.0, -math.inf])
-    row = draw(st.lists(plain | huge | tied, min_size=1, max_size=max_size))
-    row[draw(st.integers(0, len(row) - 1))] = draw(plain)  # not all of them -inf
-    return torch.tensor(row, dtype=torch.float32)
-
-
-@st.composite
-def distributions(draw: st.DrawFn, max_size: int = 12) -> Tensor:
-    """Rows [n_vocab] of float64 probabilities, some of them 0."""
-    weights = draw(
-        st.lists(st.just(0.0) | st.floats(1e-12, 1.0), min_size=1, max_size=max_size)
-    )
-    weights[draw(st.integers(0, len(weights) - 1))] = draw(st.floats(1e-12, 1.0))
-    row = torch.tensor(weights, dtype=torch.float64)
-    return row / row.sum()
 
 
 def survivors(logits: Tensor) -> list[int]:
