@@ -13,6 +13,7 @@ from gpt2hw import GPT2, fast_block
 from gpt2hw.attention import attend, causal_mask, split_heads
 from gpt2hw.block import LayerNorm, gelu
 from gpt2hw.fast_block import (
+    fast_attention,
     fast_gelu,
     fast_norm,
     many_queries,
@@ -35,8 +36,9 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
 @quickly
 def test_the_norm_is_the_taught_norm(n_rows, n_embd, eps, seed):
     norm = LayerNorm(drawn(n_embd, seed=seed), drawn(n_embd, seed=seed + 1), eps)
-    x = 5 * drawn(n_rows, n_embd, seed=seed + 2) + 3
-    agree(fast_norm(norm, x), norm(x), 1e-4)
+    for size in (5, 1e-3):  # beside a small variance, eps counts
+        x = size * drawn(n_rows, n_embd, seed=seed + 2) + size
+        agree(fast_norm(norm, x), norm(x), 1e-4)
 
 
 def test_gelu_is_the_taught_gelu_far_out_too():
@@ -103,3 +105,20 @@ def test_a_block_is_the_taught_block_with_the_same_cache(n_past):
     for name in ("k", "v"):
         one, other = (getattr(layer, name)[..., : n_past + 4, :] for layer in layers)
         agree(one, other, 1e-5)
+
+
+@pytest.mark.parametrize("n_seq", [1, 2, 3])
+def test_attention_looks_where_it_may_with_one_query_or_more(n_seq):
+    model = GPT2.from_tensors(SMALL, random_tensors(SMALL))
+    attn, n_past = model.h[0].attn, 4
+    x = drawn(2, n_past + n_seq, SMALL.n_embd)
+    may_look = causal_mask(n_past + n_seq, n_past + n_seq).expand(2, 1, -1, -1).clone()
+    may_look[1, :, 2:, :2] = False  # the second text begins at 2
+    whole = fast_attention(attn, x, None, 0, may_look)
+    layer = model.new_cache().layers(torch.Size([2]))[0]
+    fast_attention(attn, x[:, :n_past], layer, 0, may_look[..., :n_past, :n_past])
+    new = x[:, n_past:]
+    found = fast_attention(attn, new, layer, n_past, may_look[..., n_past:, :])
+    agree(found, whole[:, n_past:], 1e-5)
+    alone = fast_attention(attn, x[1:, 2:], None, 0, may_look[1:, :, 2:, 2:])
+    agree(whole[1:, 2:], alone, 1e-5)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpt2hw.half import HalfMatrix, one_row
+from gpt2hw.half import FEW, HalfMatrix, one_row
 from gpt2hw.properties import half as rules
 from gpt2hw.properties.drawn import SEEDS
 from gpt2hw.properties.seeded import normal
@@ -45,6 +45,16 @@ def test_few_rows_and_many_give_the_product_of_the_widened_matrix(
     matrix = HalfMatrix.of(normal(n_out, n_in, seed=seed))
     x = normal(n_rows, n_in, seed=seed + 1)
     rules.equals_the_widened_product(lambda x, _: matrix(x), x, matrix.values)
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (3, 2), (FEW,), (2, FEW // 2), (1, 1)])
+def test_each_of_a_few_rows_gives_what_it_gives_alone(shape):
+    matrix, x = HalfMatrix.of(normal(30, 16)), normal(*shape, 16, seed=1)
+    x[0] *= 1e6  # a scale of its own for each
+    found = matrix(x)
+    assert found.shape == (*shape, 30)
+    alone = torch.stack([matrix(row) for row in x.reshape(-1, 16)])
+    assert torch.equal(found.view(-1, 30), alone)
 
 
 def test_a_rule_says_what_is_wrong():

@@ -33,7 +33,7 @@ def test_the_product_is_that_of_plain_tensors(n_rows, n_in, n_out, seed):
 
 
 @pytest.mark.skipif(
-    not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN here"
+    not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"
 )
 def test_onednn_is_taken_where_torch_has_it(asked_anew):
     assert product_of_many() is by_onednn

@@ -140,6 +140,16 @@ def test_a_copy_goes_on_apart():
     agree(model.last_logits([5], twin), model.last_logits([5], cache), 0)
 
 
+def test_a_copy_of_a_batch_that_lost_a_row_goes_on_too():
+    model = fast_model()
+    cache = model.new_cache()
+    model.last_logits(random_ids(SMALL, 3, 4), cache)
+    cache.keep([2, 0])
+    twin, new_ids = cache.copy(), torch.tensor([[5], [6]])
+    agree(model.last_logits(new_ids, twin), model.last_logits(new_ids, cache), 0)
+    assert len(twin) == len(cache) == 5
+
+
 def test_inference_mode_and_its_absence_may_alternate():
     model = fast_model()
     with torch.inference_mode():

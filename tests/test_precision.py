@@ -280,12 +280,34 @@ def saturating(x: Tensor, w: Tensor) -> Tensor:
     return (moved - 128 * w.int().sum(-1)).int()
 
 
+def wrong_below_zero(x: Tensor, w: Tensor) -> Tensor:
+    return by_plain_tensors(x, w).int().clamp(min=-(2**15))
+
+
+def wrong_above_zero(x: Tensor, w: Tensor) -> Tensor:
+    return by_plain_tensors(x, w).int().clamp(max=2**15 - 1)
+
+
+def wrong_for_one_row(x: Tensor, w: Tensor) -> Tensor:
+    return (saturating if len(x) == 1 else by_plain_tensors)(x, w).int()
+
+
+def wrong_for_more_rows(x: Tensor, w: Tensor) -> Tensor:
+    return (saturating if len(x) > 1 else by_plain_tensors)(x, w).int()
+
+
 def test_the_planted_saturation_is_right_for_small_numbers():
     x, w = torch.tensor([[3, -2]]).to(torch.int8), torch.tensor([[5, 7]]).to(torch.int8)
     assert saturating(x, w).tolist() == [[1]]
 
 
-@pytest.mark.parametrize("torchs_own", [missing, saturating])
+@pytest.mark.parametrize(
+    "torchs_own",
+    [
+        *(missing, saturating, wrong_below_zero, wrong_above_zero),
+        *(wrong_for_one_row, wrong_for_more_rows),
+    ],
+)
 def test_where_torchs_product_is_missing_or_wrong_plain_tensors_take_its_place(
     monkeypatch, tiny, torchs_own
 ):

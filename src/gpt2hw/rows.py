@@ -9,12 +9,13 @@ Three things decide whether that is fast, and all three stand in this file:
 
 - the matrix lies by outputs, [n_out, n_in], so that what makes one output lies in one
   piece of memory (GPT-2's files have [n_in, n_out]);
-- the row is handed to every block as it is: `expand` gives it a stride of 0. Copied
-  once a block, the same product takes five to ten times as long (another kernel);
+- the row is handed to every block as it is: `expand` gives it a stride of 0, and its
+  last stride stays n_in. torch chooses the kernel by the strides: with a copy of the
+  row for each block, the same product takes several times as long;
 - many rows (a prompt) use each weight many times: see `many_rows`.
 
 Source: the strides' part in the choice of a kernel is in torch's
-`aten/src/ATen/native/LinearAlgebra.cpp` (`bmm_out_or_baddbmm_`).
+`aten/src/ATen/native/LinearAlgebra.cpp` (`baddbmm_with_gemm_`).
 """
 
 from collections.abc import Callable

@@ -110,10 +110,10 @@ def write_checkpoint(folder: Path, config: GPT2Config) -> None:
 
 def bench_tokenizer(prose: Path | None, code: Path | None) -> None:
     """Against tiktoken, one thread, 2 MB, a new Tokenizer each run, median of 7."""
-    for kind, text in (("prose", _prose(prose)), ("code", _code(code))):
+    for kind, text in (("prose", prose_text(prose)), ("code", code_text(code))):
         ratios = []
         for _ in range(7):
-            ours, theirs = Tokenizer.from_pretrained("gpt2"), _tiktoken()
+            ours, theirs = Tokenizer.from_pretrained("gpt2"), tiktoken_gpt2()
             mine = seconds(lambda t=ours, s=text: t.encode(s))
             reference = seconds(lambda t=theirs, s=text: t.encode_ordinary(s))
             ratios.append(reference / mine)
@@ -130,7 +130,7 @@ def bench_tokenizer(prose: Path | None, code: Path | None) -> None:
     report("one million 'a' / a hundred thousand", long / short, 15, "x")
 
 
-def _tiktoken() -> "object":
+def tiktoken_gpt2() -> "object":
     import tiktoken
 
     ours = Tokenizer.from_pretrained("gpt2")
@@ -149,7 +149,7 @@ def _two_megabytes(text: str) -> str:
     )
 
 
-def _prose(path: Path | None) -> str:
+def prose_text(path: Path | None) -> str:
     if path is not None:
         return _two_megabytes(path.read_text(encoding="utf-8"))
     model, tokenizer = GPT2.from_pretrained("tiny"), Tokenizer.from_pretrained("tiny")
@@ -162,7 +162,7 @@ def _prose(path: Path | None) -> str:
     return _two_megabytes("\n\n".join(tales))
 
 
-def _code(path: Path | None) -> str:
+def code_text(path: Path | None) -> str:
     if path is not None:
         return _two_megabytes(path.read_text(encoding="utf-8"))
     library = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from engine import _code, _prose, _tiktoken
+from engine import code_text, prose_text, tiktoken_gpt2
 from start import Rounds
 
 from gpt2hw import Tokenizer
@@ -19,7 +19,7 @@ def ours(_: Path) -> Encode:
 
 
 def tiktoken(_: Path) -> Encode:
-    return _tiktoken().encode_ordinary
+    return tiktoken_gpt2().encode_ordinary
 
 
 def tokenizers(folder: Path) -> Encode:
@@ -36,7 +36,7 @@ MAKERS = {"gpt2hw": ours, "tiktoken": tiktoken, "tokenizers": tokenizers}
 def encode(folder: Path, prose: Path | None, code: Path | None, rounds: int) -> Rounds:
     """Megabytes a second; fails unless the ids are the same."""
     found: Rounds = {}
-    for kind, text in (("prose", _prose(prose)), ("code", _code(code))):
+    for kind, text in (("prose", prose_text(prose)), ("code", code_text(code))):
         size = len(text.encode()) / 1e6
         rows = found.setdefault(kind, {name: [] for name in MAKERS})
         for _ in range(rounds):
