@@ -82,6 +82,27 @@ def test_a_mask_for_each_text_of_a_batch_is_kept_to():
     agree(last, found[..., -1:, :], 1e-5)
 
 
+def test_scores_that_all_of_a_part_may_not_see_are_not_computed(monkeypatch):
+    widths, softmax = [], torch.softmax
+
+    def watched(scores: Tensor, dim: int) -> Tensor:
+        widths.append(scores.shape[-1])
+        return softmax(scores, dim=dim)
+
+    monkeypatch.setattr(fast_block, "AT_ONCE", 2)
+    monkeypatch.setattr(torch, "softmax", watched)
+    many_queries(drawn(5, 3), drawn(9, 3), drawn(9, 3), causal_mask(5, 9))
+    assert widths == [6, 8, 9]
+
+
+def test_one_query_without_a_mask_looks_at_all():
+    model = GPT2.from_tensors(SMALL, random_tensors(SMALL))
+    attn, x = model.h[0].attn, drawn(5, SMALL.n_embd)
+    layer = model.new_cache().layers(torch.Size([]))[0]
+    fast_attention(attn, x[:4], layer, 0, causal_mask(4, 4))
+    agree(fast_attention(attn, x[4:], layer, 4, None), attn(x)[4:], 1e-5)
+
+
 def test_three_thirds_are_the_heads_that_split_heads_gives():
     qkv = drawn(2, 5, 3 * 8)
     found = three_thirds(qkv, n_head=4)

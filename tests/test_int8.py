@@ -78,3 +78,15 @@ def test_a_rule_says_what_is_wrong():
     ):
         with pytest.raises(AssertionError, match=words):
             rules.zeros_stay_zeros(lambda _, found=(whole, step): found)
+
+
+def test_a_user_s_defaults_have_no_say():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            matrix = Int8Matrix.of(torch.ones(3, 2, dtype=torch.float32, device="cpu"))
+    finally:
+        torch.set_default_dtype(before)
+    assert matrix.scales.dtype == torch.float32
+    assert matrix.scales.device.type == matrix.values.device.type == "cpu"
