@@ -251,6 +251,15 @@ def test_the_rule_of_drawing_as_if_alone_holds():
     rules.rows_draw_as_if_alone(generate, TINY, TOKENIZER, PROMPTS, sampler)
 
 
+@pytest.mark.parametrize("ids", [None, [1, 2], [[[1, 2]]]])
+def test_only_a_batch_with_one_axis_can_lose_rows(ids):
+    cache = MODEL.new_cache()
+    if ids is not None:
+        MODEL.last_logits(torch.tensor(ids), cache)
+    with pytest.raises(ValueError, match=r"keep: needs the cache of a batch \[n\]"):
+        cache.keep([0])
+
+
 def test_each_row_draws_from_its_own_copy_of_the_sampler():
     sampler = Sampler(temperature=0.9, top_k=50, seed=5)
     sampler(torch.zeros(9))  # as passed: it has moved on

@@ -34,6 +34,22 @@ def test_shares_and_limits_follow_from_what_was_measured():
     assert found.threads == torch.get_num_threads()
 
 
+def test_one_text_is_measured_as_generate_writes_it(monkeypatch):
+    shapes = []
+    model = GPT2.from_pretrained("tiny", precision="int8")
+    whole = GPT2.last_logits
+
+    def watched(self, ids, cache=None, *, mask=None):
+        shapes.append(tuple(ids.shape))
+        return whole(self, ids, cache, mask=mask)
+
+    monkeypatch.setattr(GPT2, "last_logits", watched)
+    measure(model, n_tokens=1)
+    assert (1,) in shapes
+    assert {len(shape) for shape in shapes if shape[0] == 1} == {1}
+    assert (8, 1) in shapes
+
+
 def test_positions_stay_within_the_context():
     found = measure(random_model(), n_tokens=99)
     assert [at.position for at in found.decoding] == [1, 8, 13]

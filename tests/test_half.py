@@ -57,6 +57,24 @@ def test_each_of_a_few_rows_gives_what_it_gives_alone(shape):
     assert torch.equal(found.view(-1, 30), alone)
 
 
+@pytest.mark.parametrize("n_in", [1, 768, 3072])
+@pytest.mark.parametrize("weight", [100.0, -1000.0])
+def test_large_weights_of_one_sign_make_no_sum_infinite(n_in, weight):
+    x, values = torch.ones(n_in), torch.full((2, n_in), weight)
+    matrix, out = HalfMatrix.of(values), torch.empty(2)
+    matrix.prepared(torch.zeros(2), out)(x)
+    for found in (matrix(x), out):
+        assert torch.allclose(found, torch.tensor(n_in * weight), rtol=2e-3)
+
+
+def test_what_is_no_finite_number_stays_so():
+    broken = torch.tensor([[torch.inf, -torch.inf, torch.nan, 7e4]])
+    found = HalfMatrix.of(broken).values[0].tolist()
+    assert found[:2] == [torch.inf, -torch.inf]
+    assert found[2] != found[2]
+    assert found[3] == 65504
+
+
 def test_a_rule_says_what_is_wrong():
     with pytest.raises(AssertionError, match=r"result is torch\.float32"):
         rules.weights_end_where_float16_ends(lambda m: m)

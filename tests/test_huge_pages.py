@@ -35,6 +35,19 @@ def test_a_system_without_huge_pages_gives_plain_memory(monkeypatch):
 
 if hasattr(mmap, "MADV_HUGEPAGE"):  # Linux
 
+    def test_a_large_tensor_asks_for_them_and_a_small_one_does_not(monkeypatch):
+        asked = []
+
+        class Memory(mmap.mmap):
+            def madvise(self, option: int) -> None:
+                asked.append(option)
+
+        monkeypatch.setattr(huge_pages.mmap, "mmap", Memory)
+        huge_pages.empty((HUGE_PAGE - 1,), torch.int8)
+        assert asked == []
+        huge_pages.empty((HUGE_PAGE // 4,), torch.float32)
+        assert asked == [mmap.MADV_HUGEPAGE]
+
     def test_a_kernel_that_refuses_them_gives_plain_pages(monkeypatch):
         def refused(*_):
             raise OSError("EINVAL")

@@ -62,6 +62,22 @@ def test_where_onednn_is_missing_or_wrong_plain_tensors_take_its_place(
     assert product_of_many() is by_plain_tensors
 
 
+def test_a_product_that_is_wrong_for_larger_matrices_alone_is_not_taken(
+    monkeypatch, asked_anew
+):
+    def wrong(x, values):
+        return by_plain_tensors(x, values) + (x.shape[-1] > 100)
+
+    monkeypatch.setattr(many_rows, "by_onednn", wrong)
+    assert product_of_many() is by_plain_tensors
+
+
+def test_a_gradient_is_found_where_it_is_asked_for():
+    x = drawn(9, 5).requires_grad_()
+    product_of_many()(x, drawn(4, 5)).sum().backward()
+    agree(x.grad, drawn(4, 5).sum(0).expand(9, 5), 1e-6)
+
+
 def test_the_private_call_itself_may_be_gone(monkeypatch, asked_anew):
     class NoKernels:
         pass

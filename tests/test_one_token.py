@@ -1,5 +1,7 @@
 """One token more, with all that can be done before it done before."""
 
+import pickle
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -13,14 +15,16 @@ from checkpoints import SMALL, random_ids, random_tensors
 from gpt2hw import GPT2, GPT2Config, Tokenizer, generate
 from gpt2hw.fast import taught
 from gpt2hw.half import HalfMatrix
-from gpt2hw.int8 import Int8Matrix
+from gpt2hw.int8 import Int8Matrix, integer_product
 from gpt2hw.kv_cache import cached_forward
 from gpt2hw.linear import Linear
 from gpt2hw.loader import assemble
+from gpt2hw.many_rows import product_of_many
 from gpt2hw.one_token import FastCache, OneToken, prepared
 from gpt2hw.properties import kv_cache as rules
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.drawn import SEEDS, configs, ids_for
+from gpt2hw.rows import RowMatrix
 
 CPU = torch.device("cpu")
 PRECISIONS = ("float32", "float16", "int8")
@@ -161,7 +165,120 @@ def test_inference_mode_and_its_absence_may_alternate():
     assert not outside.requires_grad
 
 
-def test_a_cache_takes_memory_only_as_it_is_filled():
+@pytest.mark.parametrize(
+    "way", [deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))]
+)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_model_and_cache_can_be_copied_and_pickled_at_any_time(way, precision):
+    model = fast_model(precision=precision)
+    cache = after(model, 3)
+    for new_id in (4, 5):  # before there is a way of one token, and after
+        other_model, other = way((model, cache))
+        right = model.last_logits([6], cache.copy())
+        assert torch.equal(other_model.last_logits([6], other), right)
+        assert torch.equal(model.last_logits([6], cache.copy()), right)
+        model.last_logits([new_id], cache)
+
+
+def test_a_model_of_row_blocks_is_pickled_at_its_size():
+    model = fast_model()
+    n_numbers = sum(t.numel() for t in random_tensors(SMALL).values())
+    assert len(pickle.dumps(model)) < 4 * n_numbers + 20_000
+    assert isinstance(pickle.loads(pickle.dumps(model)).head, RowMatrix)
+
+
+class HeadError(Exception):
+    pass
+
+
+def failing(*_: object) -> torch.Tensor:
+    raise HeadError
+
+
+@pytest.mark.parametrize("new_ids", [[5], [5, 6], [[5, 6], [6, 7]]])
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_head_that_fails_leaves_the_cache_as_it_was(monkeypatch, new_ids, padded):
+    model, ids = fast_model(), torch.tensor(new_ids)
+    cache, twin = model.new_cache(), model.new_cache()
+    mask = torch.ones_like(ids) if padded else None
+    for one in (cache, twin):
+        model.last_logits(ids, one, mask=mask)
+    for call in (model, model.last_logits):
+        with monkeypatch.context() as patch:
+            patch.setattr(RowMatrix, "__call__", failing)
+            with pytest.raises(HeadError):
+                call(ids, cache, mask=mask)
+        assert len(cache) == len(twin)
+    agree(model(ids, cache, mask=mask), model(ids, twin, mask=mask), 1e-5)
+
+
+def test_after_a_first_token_that_failed_the_way_is_made_anew(monkeypatch):
+    model = fast_model()
+    cache, right = model.new_cache(), after(model, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(OneToken, "__call__", failing)
+        with pytest.raises(HeadError):
+            model.last_logits([4], cache)
+    model.last_logits(random_ids(SMALL, 3, seed=1), cache)
+    agree(model.last_logits([5], cache), model.last_logits([5], right), 1e-6)
+
+
+def test_copies_and_kept_rows_outlive_inference_mode():
+    model = fast_model()
+    with torch.inference_mode():
+        cache = after(model, 2).copy()
+        batch = model.new_cache()
+        model.last_logits(random_ids(SMALL, 3, 2), batch)
+        batch.keep([1, 2])
+    model.last_logits([4], cache)
+    model.last_logits(torch.tensor([[4], [5]]), batch)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_autocast_changes_nothing(precision):
+    model, ids = fast_model(precision=precision), random_ids(SMALL, 9)
+    right = model(ids)
+    with torch.autocast("cpu"):
+        cache = model.new_cache()
+        found = [model(ids[:8], cache), model.last_logits(ids[8:], cache)[None]]
+    agree(torch.cat(found), right, 1e-4 if precision == "float32" else 5e-2)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_user_s_default_device_and_dtype_change_nothing(precision, dtype):
+    config = replace(SMALL, n_vocab=257)
+    model, ids = fast_model(config, 0, precision), list(range(12))
+    tokenizer, prompts = Tokenizer([]), ["Hm", "Hmmm"]
+
+    def all_ways():
+        cache = model.new_cache()
+        yield model(ids)
+        yield model(ids[:8], cache)
+        yield model.last_logits(ids[8:9], cache)
+        yield model(ids[9:], cache)
+        two = torch.tensor([ids[:4], ids[4:8]], device="cpu")
+        yield model(two, mask=[[0, 1, 1, 1], [1, 1, 1, 1]])
+        for done in generate(model, tokenizer, prompts, max_new_tokens=4):
+            yield torch.tensor(done.ids, device="cpu")
+
+    product_of_many.cache_clear()
+    integer_product.cache_clear()
+    right, before = list(all_ways()), torch.get_default_dtype()
+    product_of_many.cache_clear()
+    integer_product.cache_clear()
+    torch.set_default_dtype(dtype)
+    try:
+        with torch.device("meta"):
+            found = list(all_ways())
+    finally:
+        torch.set_default_dtype(before)
+    for one, other in zip(found, right, strict=True):
+        assert one.dtype == other.dtype
+        assert torch.equal(one, other)
+
+
+def test_the_layers_of_a_cache_are_views_of_one_piece_of_memory():
     model = fast_model()
     cache = after(model, 1)
     assert cache._store.shape == (

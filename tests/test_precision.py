@@ -321,6 +321,15 @@ def test_where_torchs_product_is_missing_or_wrong_plain_tensors_take_its_place(
         integer_product.cache_clear()
 
 
+def test_the_oracle_of_whole_numbers_needs_no_private_call(monkeypatch):
+    def wrong(x: Tensor, values: Tensor) -> Tensor:
+        return x @ values.T + 1
+
+    monkeypatch.setattr("gpt2hw.many_rows.by_onednn", wrong)
+    x, w = drawn(9, 70).to(torch.int8), drawn(5, 70, seed=1).to(torch.int8)
+    assert torch.equal(by_plain_tensors(x, w).long(), x.long() @ w.long().T)
+
+
 def test_without_the_private_call_in_torch_the_model_still_runs(monkeypatch, tiny):
     right = tiny["int8"]([3, 1, 4])
     integer_product.cache_clear()

@@ -50,15 +50,34 @@ class PaddedCache(FastCache):
         return twin
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Only these sequences of a batch [n] stay, in this order."""
-        chosen = torch.tensor(rows, device=self._model.wpe.device)
-        for layer in self._layers:
-            layer.k = layer.k.index_select(0, chosen)
-            layer.v = layer.v.index_select(0, chosen)
+        """Only these sequences of a batch [n] stay, in this order.
+
+        Raises ValueError where the cache holds no batch, or one of several axes.
+        """
+        if self._batch is None or len(self._batch) != 1:
+            raise ValueError(f"keep: needs the cache of a batch [n], not {self}")
+        with torch.inference_mode(False):  # they may be written to outside of it
+            chosen = torch.tensor(rows, device=self._model.wpe.device)
+            for layer in self._layers:
+                layer.k = layer.k.index_select(0, chosen)
+                layer.v = layer.v.index_select(0, chosen)
         self._store = None
         self._batch = torch.Size([len(rows)])
         if self.mask is not None:
             self.mask = self.mask.index_select(0, chosen)
+
+
+def remember(
+    cache: KVCache | None,
+    ids: Int[Tensor, "*batch n_seq"],
+    mask: Bool[Tensor, "*batch n_kv"] | None,
+) -> None:
+    """The last act of a call: the cache counts its tokens, and knows the real ones."""
+    if cache is None:
+        return
+    if isinstance(cache, PaddedCache):
+        cache.mask = mask
+    cache.advance(ids.shape[:-1], ids.shape[-1])
 
 
 def left_padded(
@@ -74,7 +93,9 @@ def left_padded(
     ids = torch.zeros(len(texts), n_seq, dtype=torch.int64, device="cpu")
     mask = torch.zeros(len(texts), n_seq, dtype=torch.bool, device="cpu")
     for row, text in enumerate(texts):
-        ids[row, n_seq - len(text) :] = torch.tensor(text, dtype=torch.int64)
+        ids[row, n_seq - len(text) :] = torch.tensor(
+            text, dtype=torch.int64, device="cpu"
+        )
         mask[row, n_seq - len(text) :] = True
     return ids, mask
 
@@ -114,7 +135,8 @@ def padded_state(
 ) -> Float[Tensor, "*batch n_seq n_embd"]:
     """What the head is given, for tokens of which the mask says what is real.
 
-    The mask speaks of the tokens in the cache, too, which keeps it (a PaddedCache).
+    The mask speaks of the tokens in the cache, too. They are written into it, but it
+    does not count them yet (see `remember`).
     """
     batch, n_seq = ids.shape[:-1], ids.shape[-1]
     n_past = mask.shape[-1] - n_seq
@@ -123,12 +145,7 @@ def padded_state(
     layers = [None] * len(model.h) if cache is None else cache.layers(batch)
     for block, layer in zip(model.h, layers, strict=True):
         x = fast_cached_block(block, x, layer, n_past, may_look)
-    x = fast_norm(model.ln_f, x)
-    if cache is not None:
-        cache.advance(batch, n_seq)
-    if isinstance(cache, PaddedCache):
-        cache.mask = mask
-    return x
+    return fast_norm(model.ln_f, x)
 
 
 @no_type_check

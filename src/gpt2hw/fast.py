@@ -7,6 +7,7 @@ ends of the model, which take rows of wte and multiply with it, are done anew he
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from jaxtyping import Float, Int, Num
 from torch import Tensor
@@ -52,6 +53,10 @@ class MatrixLinear(Linear):
         """[*batch, n_in] -> [*batch, n_out]."""
         return self.matrix(x).add_(self.bias)  # a matrix gives a tensor of its own
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled as matrix and bias: the weight is a view again."""
+        return MatrixLinear.of, (self.matrix, self.bias)
+
     def taught(self) -> Linear:
         """The taught map of the same numbers, in float32."""
         return Linear(weight=self.matrix.widened().T, bias=self.bias)
@@ -95,7 +100,9 @@ class FastTransformer(Transformer):
         """The same for new ids alone, whose positions follow the cache's."""
         if self.head is None:
             return cached_forward(self, ids, cache)
-        return self.head(self.final_state(ids, cache))
+        logits = self.head(self.final_state(ids, cache))
+        cache.advance(ids.shape[:-1], ids.shape[-1])
+        return logits
 
     def last(
         self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
@@ -104,23 +111,27 @@ class FastTransformer(Transformer):
         if self.head is None:
             logits = self.forward(ids) if cache is None else self.cached(ids, cache)
             return logits[..., -1, :]
-        return self.head(self.final_state(ids, cache)[..., -1, :])
+        logits = self.head(self.final_state(ids, cache)[..., -1, :])
+        if cache is not None:
+            cache.advance(ids.shape[:-1], ids.shape[-1])
+        return logits
 
     def final_state(
         self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
     ) -> Float[Tensor, "*batch n_seq n_embd"]:
-        """What the head is given: as Transformer.forward, or cached_forward."""
+        """What the head is given: as Transformer.forward, or cached_forward.
+
+        The cache holds the new tokens then, but does not count them yet: the head may
+        still fail, and a call that fails leaves the cache as it was.
+        """
         batch, n_seq = ids.shape[:-1], ids.shape[-1]
         n_past = 0 if cache is None else len(cache)
         x = self.vectors(ids) + self.wpe[n_past : n_past + n_seq]
-        may_look = causal_mask(n_seq, n_past + n_seq) if n_seq > 1 else None
+        may_look = causal_mask(n_seq, n_past + n_seq, ids.device) if n_seq > 1 else None
         layers = [None] * len(self.h) if cache is None else cache.layers(batch)
         for block, layer in zip(self.h, layers, strict=True):
             x = fast_cached_block(block, x, layer, n_past, may_look)
-        x = fast_norm(self.ln_f, x)
-        if cache is not None:
-            cache.advance(batch, n_seq)
-        return x
+        return fast_norm(self.ln_f, x)
 
 
 def taught(model: FastTransformer) -> Transformer:

@@ -1,4 +1,4 @@
-"""Weights in 16 bits: half the bytes to read, so nearly twice the tokens a second.
+"""Weights in 16 bits: half the bytes to read, so up to twice the tokens a second.
 
 A float16 has 11 binary digits and ends at 65,504. Weights lie far inside; what is lost
 is the digits after the third or fourth. One row is multiplied in 16 bits, by a kernel
@@ -11,6 +11,7 @@ What stays in float32: biases, norms, positions, everything between the products
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, log2
 
 import torch
 from jaxtyping import Float, Float16, Float32, Int, Num
@@ -19,6 +20,7 @@ from torch import Tensor
 from gpt2hw import huge_pages
 from gpt2hw.many_rows import product_of_many
 
+TINY = torch.tensor(torch.finfo(torch.float32).tiny, dtype=torch.float32, device="cpu")
 AT_ONCE = 2**18  # weights made narrower at a time: what is needed meanwhile stays small
 FEW = 8  # rows: up to here one after another is faster than widening the matrix
 WIDENED_AT_ONCE = 2**22  # 16 MB of float32, also where the matrix is the head
@@ -36,12 +38,15 @@ class HalfMatrix:
 
     @classmethod
     def of(cls, matrix: Float[Tensor, "n_out n_in"]) -> "HalfMatrix":
-        """Rounds each weight to the nearest float16; beyond its end to that end."""
+        """Rounds each weight to the nearest float16; beyond its end to that end.
+
+        What is no finite number stays what it is, so that a broken file shows.
+        """
         end = torch.finfo(torch.float16).max
         half = huge_pages.empty(tuple(matrix.shape), torch.float16)
         both = (pieces(whole, AT_ONCE) for whole in (matrix, half))
         for piece, rounded in zip(*both, strict=True):
-            rounded.copy_(piece.clamp(-end, end))
+            rounded.copy_(piece.clamp(-end, end).where(piece.isfinite(), piece))
         return cls(half)
 
     def __call__(
@@ -84,7 +89,9 @@ def one_row(
 ) -> Float32[Tensor, "*batch n_out"]:
     """One row in float16, scaled so that neither it nor a result leaves the range.
 
-    A float's digits do not depend on its size, so the scale costs none of them.
+    It holds for weights below 65,504 over the root of n_in, some thousand: those of a
+    model are a thousandth of that. What is lost by the scale are digits of numbers that
+    are a thousand times smaller than the row's largest, where they count for little.
 
     >>> one_row(torch.tensor([1e6, 0.0]), torch.eye(2, dtype=torch.float16))
     tensor([1000000.,       0.])
@@ -94,12 +101,16 @@ def one_row(
 
 
 def scale_of(x: Float32[Tensor, "*batch n_in"]) -> Float32[Tensor, ""]:
-    """The largest number of a row, and never 0.
+    """What a row is divided by, never 0: its largest number, and room for the sum.
 
-    >>> scale_of(torch.tensor([2.0, -4.0]))
-    tensor(4.)
+    The room is a power of two, about the root of n_in: a sum of n_in products then
+    stays below the root times the largest weight, and small numbers keep their digits.
+
+    >>> scale_of(torch.tensor([2.0, -4.0, 0.0, 0.0]))
+    tensor(8.)
     """
-    return x.abs().amax().add_(torch.finfo(torch.float32).tiny)
+    room = 2.0 ** ceil(log2(x.shape[-1]) / 2)
+    return torch.add(TINY, x.abs().amax(), alpha=room)
 
 
 def pieces(

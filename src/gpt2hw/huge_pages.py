@@ -1,8 +1,8 @@
 """Memory for weights: in pages of 2 MB, not of 4 KB, where the system has them.
 
 A model's weights are read whole for each token that it writes, and a processor looks
-fewer pages up than it would have to: a tenth more tokens a second. And what is given
-back goes to the system at once, all of it.
+fewer pages up than it would have to: some per cent more tokens a second. And what is
+given back goes to the system at once, all of it.
 """
 
 import mmap

@@ -24,7 +24,7 @@ from jaxtyping import Float, Float32, Int, Int8
 from torch import Tensor
 
 from gpt2hw import huge_pages
-from gpt2hw.half import AT_ONCE, WIDENED_AT_ONCE, product_by_pieces
+from gpt2hw.half import AT_ONCE, WIDENED_AT_ONCE, pieces
 
 LARGEST = 127  # -128 is not used: what can be stored is as far below 0 as above
 
@@ -107,11 +107,11 @@ def integer_product() -> IntegerProduct:
     """The fastest product of whole numbers that is right on this machine.
 
     torch's own is private, and on some processors a sum of two products of large
-    numbers does not fit into what it is kept in. So it is asked, once, for the largest
-    sums there can be; where it is missing or wrong, plain tensors take its place.
+    numbers does not fit into what it is kept in. So it is asked, once, for products of
+    the largest numbers; where it is missing or wrong, plain tensors take its place.
     """
-    hardest = torch.full((2, 64), LARGEST, dtype=torch.int8)
-    signs = torch.tensor([[1], [-1]], dtype=torch.int8)
+    hardest = torch.full((2, 64), LARGEST, dtype=torch.int8, device="cpu")
+    signs = torch.tensor([[1], [-1]], dtype=torch.int8, device="cpu")
     for rows in (hardest[:1], hardest):
         try:
             found = by_torch(rows, hardest * signs)
@@ -144,4 +144,6 @@ def by_plain_tensors(
     >>> by_plain_tensors(torch.ones(1, 2).to(torch.int8), torch.eye(2).to(torch.int8))
     tensor([[1., 1.]])
     """
-    return product_by_pieces(x.float(), values, WIDENED_AT_ONCE)
+    wide = x.float()
+    parts = [wide @ piece.float().T for piece in pieces(values, WIDENED_AT_ONCE)]
+    return torch.cat(parts, dim=-1)

@@ -8,6 +8,7 @@ It counts: a call costs one to three thousandths of a millisecond.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -123,11 +124,24 @@ class FastCache(KVCache):
         """As KVCache.copy."""
         twin = FastCache(self._model)
         twin._batch, twin._n_past = self._batch, self._n_past
-        if self._store is not None:
-            twin._keep(self._store.clone())
-        else:
-            twin._layers = [LayerCache(c.k.clone(), c.v.clone()) for c in self._layers]
+        with torch.inference_mode(False):  # it may be used outside of that mode
+            if self._store is not None:
+                twin._keep(self._store.clone())
+            else:
+                layers = self._layers
+                twin._layers = [LayerCache(c.k.clone(), c.v.clone()) for c in layers]
         return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle and deepcopy keep: not the way, which leads to this memory."""
+        layers = self._layers if self._store is None else []
+        return self.__dict__ | {"_one_token": None, "_layers": layers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The layers are views of the store again."""
+        self.__dict__ |= state
+        if self._store is not None:
+            self._keep(self._store)
 
     def layers(self, batch: torch.Size) -> list[LayerCache]:
         """As KVCache.layers."""
@@ -159,8 +173,10 @@ class FastCache(KVCache):
 def state_after_one_token(
     model: FastTransformer, new_id: Int[Tensor, "1"], cache: FastCache
 ) -> Float[Tensor, "1 n_embd"]:
-    """What the head is given for one id more, as FastTransformer.final_state has it."""
+    """What the head is given for one id more, as FastTransformer.final_state has it.
+
+    The cache does not count it yet.
+    """
     one_token, n_past = cache.one_token(model), len(cache)
     x = one_token((model.vectors(new_id) + model.wpe[n_past])[0], n_past)
-    cache.advance(torch.Size([]), 1)
     return fast_norm(model.ln_f, x)[None]

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from gpt2hw.batches import PaddedCache, checked_mask, padded_state
+from gpt2hw.batches import PaddedCache, checked_mask, padded_state, remember
 from gpt2hw.config import GPT2Config
 from gpt2hw.doors import SEED_RULE, checked, no_type_check
 from gpt2hw.fast import FastTransformer
@@ -160,9 +161,14 @@ class GPT2(FastTransformer):
         mask that does not fit, and ContextError for more than n_ctx positions.
         """
         new_ids, real = self._checked(ids, cache, mask)
-        if real is not None:
-            return self.logits(padded_state(self, new_ids, real, cache))
-        return self.forward(new_ids) if cache is None else self.cached(new_ids, cache)
+        with self._without_autocast():
+            if real is not None:
+                logits = self.logits(padded_state(self, new_ids, real, cache))
+                remember(cache, new_ids, real)
+                return logits
+            if cache is None:
+                return self.forward(new_ids)
+            return self.cached(new_ids, cache)
 
     @no_type_check
     def last_logits(
@@ -180,9 +186,19 @@ class GPT2(FastTransformer):
         torch.Size([7])
         """
         new_ids, real = self._checked(ids, cache, mask)
-        if real is not None:
-            return self.logits(padded_state(self, new_ids, real, cache)[..., -1, :])
-        return self.last(new_ids, cache)
+        with self._without_autocast():
+            if real is None:
+                return self.last(new_ids, cache)
+            state = padded_state(self, new_ids, real, cache)
+            logits = self.logits(state[..., -1, :])
+            remember(cache, new_ids, real)
+            return logits
+
+    def _without_autocast(self) -> AbstractContextManager[Any]:
+        """The fast forms call kernels by name, which no other can stand in for."""
+        if self.head is not None and torch.is_autocast_enabled("cpu"):
+            return torch.autocast("cpu", enabled=False)
+        return nullcontext()
 
     @no_type_check
     def _checked(

@@ -20,6 +20,7 @@ Source: the strides' part in the choice of a kernel is in torch's
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -116,10 +117,16 @@ class RowMatrix:
             found = product_of_many()(rows, self.values)
         return found.view(*batch, -1)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled as its numbers alone: blocks and rest are views again."""
+        return RowMatrix, (self.values,)
+
     def prepared(
         self, bias: Float[Tensor, " n_out"], out: Float[Tensor, " n_out"]
     ) -> Callable[[Float[Tensor, " n_in"]], None]:
         """A function that writes one row's product, plus the bias, into `out`.
+
+        The row lies whole in memory, and out does not change its place.
 
         >>> out = torch.empty(2)
         >>> RowMatrix(torch.eye(2)).prepared(torch.ones(2), out)(torch.ones(2))
