@@ -113,10 +113,10 @@ def script(page: Path) -> str:
     return "\n".join(found)
 
 
-@pytest.mark.parametrize("page", WAITING, ids=lambda page: page.stem)
-def test_the_solution_of_a_page_passes_its_check(page: Path) -> None:
+def ran(page: Path) -> "subprocess.CompletedProcess[str]":
+    """That script, run in the clone's top folder."""
     path = [str(ROOT / "docs"), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", script(page)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
@@ -124,4 +124,34 @@ def test_the_solution_of_a_page_passes_its_check(page: Path) -> None:
         encoding="utf-8",
         check=False,
     )
+
+
+@pytest.mark.parametrize("page", WAITING, ids=lambda page: page.stem)
+def test_the_solution_of_a_page_passes_its_check(page: Path) -> None:
+    done = ran(page)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_reader_can_divide_the_numbers_of_step_10_again() -> None:
+    (page,) = (page for page in STEPS if page.stem.startswith("step10"))
+    printed = ran(page).stdout
+    table = printed.split("| GPT-2 124M's shape |")[1].split("\n\n")[0]
+    words = {name.split(",")[0]: cells for name, *cells in rows_of(table)}
+    tokens, times, limit, share = (
+        words[name]
+        for name in (
+            "tokens a second",
+            "times as fast as float32",
+            "the limit of its bytes",
+            "share of that limit",
+        )
+    )
+    for n, most, found, part in zip(tokens, limit, times, share, strict=True):
+        assert f"{float(n) / float(tokens[0]):.2f}" == found
+        assert f"{float(n) / float(most):.0%}" == part
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The rows of a Markdown table below its head, cell by cell."""
+    lines = table.split("\n")[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

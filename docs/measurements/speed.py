@@ -1,12 +1,11 @@
-"""Where the time of a token goes: `python docs/measurements/speed.py`, two minutes.
+"""Where the time of a token goes: `python docs/measurements/speed.py`, some minutes.
 
 Writes speed.json beside itself, which step 9 draws. The model has GPT-2 124M's shape
 and random weights, since time does not depend on the values. What is compared goes
-round in turn, and the least of all rounds counts, as noise only adds. Nothing else
-should run meanwhile: torch's threads wait for each other.
+round in turn, and the median of all rounds counts, as in `gpt2hw bench` and in
+precisions.py. Nothing else should run meanwhile: torch's threads wait for each other.
 """
 
-import functools
 import json
 import re
 import subprocess
@@ -15,6 +14,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ Work = Callable[[], object]
 THREADS = (1, 2)
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 TEXTS = (1, 2, 4, 8, 16, 32)
-POSITION, N_STEPS, ROUNDS = 64, 10, 4
+POSITION, N_STEPS, ROUNDS = 64, 10, 7
 SQUARE = 2048  # a product this large is bound by arithmetic
 CONFIG = GPT2Config()
 
@@ -55,18 +55,19 @@ def seconds(work: Work) -> float:
 
 
 def in_turn(works: dict[Any, Work]) -> dict[Any, float]:
-    """The seconds of each, the lesser of two; a round before them does not count."""
-    rounds = [{name: seconds(work) for name, work in works.items()} for _ in range(3)]
-    return {name: min(rounds[1][name], rounds[2][name]) for name in works}
+    """The seconds of each, in the second of two rounds: the first does not count."""
+    for _ in range(2):
+        found = {name: seconds(work) for name, work in works.items()}
+    return found
 
 
-def least(found: Any, again: Any) -> Any:
-    """Two measurements of one form as one: of each number, the lesser."""
-    if isinstance(found, dict):
-        return {name: least(found[name], again[name]) for name in found}
-    if isinstance(found, list):
-        return [least(*pair) for pair in zip(found, again, strict=True)]
-    return min(found, again)
+def middle(*rounds: Any) -> Any:
+    """Several measurements of one form as one: of each number, the median."""
+    if isinstance(rounds[0], dict):
+        return {name: middle(*(found[name] for found in rounds)) for name in rounds[0]}
+    if isinstance(rounds[0], list):
+        return [middle(*same) for same in zip(*rounds, strict=True)]
+    return median(rounds)
 
 
 def with_threads(n: int, measured: Callable[[], Any]) -> Any:
@@ -154,7 +155,7 @@ def square() -> float:
 
 def reading() -> dict[str, float]:
     """Seconds to read READ_AT_ONCE bytes, by the kernels of `gpt2hw bench`."""
-    return {name: min(work() for _ in range(3)) for name, work in bench._reading()}
+    return {name: median(work() for _ in range(3)) for name, work in bench._reading()}
 
 
 def pages() -> dict[str, float]:
@@ -178,7 +179,7 @@ def decoding(model: GPT2) -> float:
     """Seconds a token, after POSITION tokens."""
     step = a_step(model)
     step()
-    return min(seconds(step) for _ in range(N_STEPS))
+    return median(seconds(step) for _ in range(N_STEPS))
 
 
 def decoding_as_taught(model: GPT2) -> float:
@@ -187,7 +188,8 @@ def decoding_as_taught(model: GPT2) -> float:
     ids = torch.arange(POSITION)
     cached_forward(plain, ids, cache)
     one = ids[:1]
-    return min(seconds(lambda: cached_forward(plain, one, cache)) for _ in range(4))
+    cached_forward(plain, one, cache)
+    return median(seconds(lambda: cached_forward(plain, one, cache)) for _ in range(3))
 
 
 def together(model: GPT2) -> list[float]:
@@ -239,7 +241,7 @@ def with_each_number_of_threads(model: GPT2, matrices: list[Tensor]) -> Any:
 
 
 def times() -> dict[str, Any]:
-    """Every time, the least of ROUNDS rounds of all of them."""
+    """Every time, the median of ROUNDS rounds of all of them."""
     model, matrices = GPT2.random(CONFIG), block_matrices()
     rounds = [
         {
@@ -251,7 +253,7 @@ def times() -> dict[str, Any]:
         }
         for _ in range(ROUNDS)
     ]
-    return functools.reduce(least, rounds)
+    return middle(*rounds)
 
 
 def measured() -> dict[str, Any]:
@@ -278,7 +280,7 @@ def main() -> None:
         found = measured()
     file = Path(__file__).with_suffix(".json")
     text = json.dumps(found, indent=2, default=float)
-    text = re.sub(r"\d+\.\d{6,}(e-\d+)?", lambda m: f"{float(m[0]):.6f}", text)
+    text = re.sub(r"\d+\.\d{6,}(e-\d+)?", lambda m: f"{float(m[0]):.4g}", text)
     file.write_text(text + "\n", encoding="utf-8")
     print(file.read_text(encoding="utf-8"))
 

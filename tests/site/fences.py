@@ -29,11 +29,15 @@ NOT_BUILT = {"wrong", "templates", "overrides", "assets"}
 
 @dataclass
 class Fence:
-    """One code block: its language, whether it runs, in which session, its classes."""
+    """One code block: its language, whether it runs, in which session, its classes.
+
+    `shown`: whether the page shows the source of a block that it runs.
+    """
 
     language: str
     runs: bool = False
     session: str = ""
+    shown: bool = False
     classes: list[str] = field(default_factory=list)
     source: str = ""
 
@@ -46,7 +50,8 @@ def fences(text: str) -> list[Fence]:
         language: str, inputs: dict[str, str], options: dict[str, Any], *rest: Any
     ) -> bool:
         runs = language in RUNNABLE and validator(language, inputs, options, *rest)
-        options["fence"] = Fence(language, runs, options.get("session", ""))
+        session, shown = options.get("session", ""), bool(options.get("source"))
+        options["fence"] = Fence(language, runs, session, shown)
         return True
 
     def keep(source: str, *_: Any, **rest: Any) -> str:
