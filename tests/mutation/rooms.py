@@ -23,7 +23,7 @@ TESTS = {
     "int8": ("test_int8.py", "test_precision.py"),
     "fast_block": ("test_fast_block.py",),
     "one_token": ("test_one_token.py",),
-    "batches": ("test_batches.py",),
+    "batches": ("test_batches.py", "test_one_token.py"),
     "sampling": ("test_sampling.py",),
     "stop_strings": ("test_generation.py",),
     "writing": ("test_generation.py",),
