@@ -81,7 +81,7 @@ class Tokenizer:
         if vocab is None:
             vocab = derive_vocabulary(merges)
         else:
-            check_vocabulary(vocab, merges)
+            check_vocabulary(vocab, () if look_up_first else merges)  # it promised more
             vocab = dict(vocab)
         self._vocab = vocab
         self._tokens = sorted(vocab, key=vocab.__getitem__)

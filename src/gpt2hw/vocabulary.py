@@ -11,6 +11,7 @@ Source: OpenAI's gpt-2, `src/encoder.py` (bytes_to_unicode, get_encoder) and its
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
+from typing import cast
 
 from gpt2hw.errors import TokenizerError
 from gpt2hw.files import file_path, read_plain
@@ -72,20 +73,37 @@ def read_merges(path: str | os.PathLike[str]) -> list[Pair]:
     lines = _read(path).rstrip("\n").split("\n")
     _check_line_ends(path, lines)
     first = 2 if lines[0].startswith("#version") else 1
-    line_of: dict[Pair, int] = {}
+    pairs = [tuple(line.split(" ")) for line in lines[first - 1 :]]
+    if _are_merges(pairs):
+        return cast(list[Pair], pairs)
+    raise _wrong_merge(path, lines, first)
+
+
+def _are_merges(pairs: Sequence[tuple[str, ...]]) -> bool:
+    """Whether each is two tokens, and none stands twice."""
+    return (
+        set(map(len, pairs)) <= {2}
+        and all(chain.from_iterable(pairs))
+        and len(set(pairs)) == len(pairs)
+    )
+
+
+def _wrong_merge(path: object, lines: Sequence[str], first: int) -> TokenizerError:
+    """What is wrong with the first line that is no merge."""
+    line_of: dict[tuple[str, ...], int] = {}
     for number, line in enumerate(lines[first - 1 :], first):
-        left, _, right = line.partition(" ")
-        if not left or not right or " " in right:
-            raise TokenizerError(
+        pair = tuple(line.split(" "))
+        if len(pair) != 2 or not all(pair):
+            return TokenizerError(
                 f"{path}, line {number}: a merge is two tokens with one space between"
                 f" them, not {line[:80]!r}"
             )
-        if line_of.setdefault((left, right), number) != number:
-            raise TokenizerError(
-                f"{path}, line {number}: the merge {line[:80]!r} stands in line"
-                f" {line_of[left, right]} already"
-            )
-    return list(line_of)
+        if line_of.setdefault(pair, number) != number:
+            break
+    return TokenizerError(
+        f"{path}, line {number}: the merge {line[:80]!r} stands in line"
+        f" {line_of[pair]} already"
+    )
 
 
 def _check_line_ends(path: object, lines: Sequence[str]) -> None:
