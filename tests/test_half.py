@@ -47,7 +47,7 @@ def test_few_rows_and_many_give_the_product_of_the_widened_matrix(
     rules.equals_the_widened_product(lambda x, _: matrix(x), x, matrix.values)
 
 
-@pytest.mark.parametrize("shape", [(1,), (2,), (3, 2), (FEW,), (2, FEW // 2), (1, 1)])
+@pytest.mark.parametrize("shape", [(1,), (2,), (FEW,), (1, FEW), (FEW, 1), (1, 1)])
 def test_each_of_a_few_rows_gives_what_it_gives_alone(shape):
     matrix, x = HalfMatrix.of(normal(30, 16)), normal(*shape, 16, seed=1)
     x[0] *= 1e6  # a scale of its own for each

@@ -22,7 +22,7 @@ from gpt2hw.many_rows import product_of_many
 
 TINY = torch.tensor(torch.finfo(torch.float32).tiny, dtype=torch.float32, device="cpu")
 AT_ONCE = 2**18  # weights made narrower at a time: what is needed meanwhile stays small
-FEW = 8  # rows: up to here one after another is faster than widening the matrix
+FEW = 3  # rows: up to here one after another is faster than widening the matrix
 WIDENED_AT_ONCE = 2**22  # 16 MB of float32, also where the matrix is the head
 
 
