@@ -6,6 +6,7 @@ has failed; so has a file that is skipped while it is read.
 """
 
 import os
+import signal
 from collections.abc import Generator
 
 # One thread, before torch is there: on small tensors, threads that wait for one another
@@ -47,6 +48,11 @@ ROOMS_THAT_COMPUTE = (
 install_import_hook(
     [f"gpt2hw.{room}" for room in ROOMS_THAT_COMPUTE], "beartype.beartype"
 )
+
+# What runs in the background of a shell script is started deaf to Ctrl-C, and so are
+# its children; the tests of Ctrl-C want them to hear it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: a busy machine is no fault. In CI the examples are the same each time.
 settings.register_profile("here", deadline=None)
