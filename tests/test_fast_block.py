@@ -23,21 +23,18 @@ from gpt2hw.fast_block import (
 from gpt2hw.kv_cache import cached_block
 from gpt2hw.properties import attention as rules
 from gpt2hw.properties.closeness import agree
+from gpt2hw.properties.seeded import normal
 
 SIZES = st.integers(1, 12)
 quickly = settings(deadline=None, max_examples=60)
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
 @given(SIZES, st.integers(1, 40), st.sampled_from([1e-5, 1e-3]), st.integers(0, 99))
 @quickly
 def test_the_norm_is_the_taught_norm(n_rows, n_embd, eps, seed):
-    norm = LayerNorm(drawn(n_embd, seed=seed), drawn(n_embd, seed=seed + 1), eps)
+    norm = LayerNorm(normal(n_embd, seed=seed), normal(n_embd, seed=seed + 1), eps)
     for size in (5, 1e-3):  # beside a small variance, eps counts
-        x = size * drawn(n_rows, n_embd, seed=seed + 2) + size
+        x = size * normal(n_rows, n_embd, seed=seed + 2) + size
         agree(fast_norm(norm, x), norm(x), 1e-4)
 
 
@@ -55,7 +52,7 @@ def test_attention_is_the_taught_attention_whatever_goes_at_once(
     seed = data.draw(st.integers(0, 99))
     n_kv = n_past + n_seq
     q, k, v = (
-        drawn(2, n, d_head, seed=seed + i) for i, n in enumerate((n_seq, n_kv, n_kv))
+        normal(2, n, d_head, seed=seed + i) for i, n in enumerate((n_seq, n_kv, n_kv))
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast_block, "AT_ONCE", at_once)
@@ -69,11 +66,11 @@ def test_no_query_sees_what_comes_later():
     def attention(x: Tensor) -> Tensor:
         return many_queries(x, x, x, causal_mask(len(x), len(x)))
 
-    rules.later_rows_change_nothing(attention, drawn(90, 4), drawn(50, 4, seed=1))
+    rules.later_rows_change_nothing(attention, normal(90, 4), normal(50, 4, seed=1))
 
 
 def test_a_mask_for_each_text_of_a_batch_is_kept_to():
-    q, k, v = (drawn(2, 3, 5, 4, seed=i) for i in range(3))  # [batch, n_head, n, d]
+    q, k, v = (normal(2, 3, 5, 4, seed=i) for i in range(3))  # [batch, n_head, n, d]
     may_look = causal_mask(5, 5).expand(2, 1, 5, 5).clone()
     may_look[1, :, 2:, :2] = False  # the second text begins at 2
     found = many_queries(q, k, v, may_look)
@@ -92,20 +89,20 @@ def test_scores_that_all_of_a_part_may_not_see_are_not_computed(monkeypatch):
 
     monkeypatch.setattr(fast_block, "AT_ONCE", 2)
     monkeypatch.setattr(torch, "softmax", watched)
-    many_queries(drawn(5, 3), drawn(9, 3), drawn(9, 3), causal_mask(5, 9))
+    many_queries(normal(5, 3), normal(9, 3), normal(9, 3), causal_mask(5, 9))
     assert widths == [6, 8, 9]
 
 
 def test_one_query_without_a_mask_looks_at_all():
     model = GPT2.from_tensors(SMALL, random_tensors(SMALL))
-    attn, x = model.h[0].attn, drawn(5, SMALL.n_embd)
+    attn, x = model.h[0].attn, normal(5, SMALL.n_embd)
     layer = model.new_cache().layers(torch.Size([]))[0]
     fast_attention(attn, x[:4], layer, 0, causal_mask(4, 4))
     agree(fast_attention(attn, x[4:], layer, 4, None), attn(x)[4:], 1e-5)
 
 
 def test_three_thirds_are_the_heads_that_split_heads_gives():
-    qkv = drawn(2, 5, 3 * 8)
+    qkv = normal(2, 5, 3 * 8)
     found = three_thirds(qkv, n_head=4)
     for part, third in zip(found, qkv.chunk(3, dim=-1), strict=True):
         assert torch.equal(part, split_heads(third, n_head=4))
@@ -114,7 +111,7 @@ def test_three_thirds_are_the_heads_that_split_heads_gives():
 @pytest.mark.parametrize("n_past", [0, 3])
 def test_a_block_is_the_taught_block_with_the_same_cache(n_past):
     model = GPT2.from_tensors(SMALL, random_tensors(SMALL))
-    x, block = drawn(n_past + 4, SMALL.n_embd), model.h[0]
+    x, block = normal(n_past + 4, SMALL.n_embd), model.h[0]
     layers = [model.new_cache().layers(torch.Size([]))[0] for _ in range(2)]
     for layer in layers if n_past else ():
         cached_block(block, x[:n_past], layer, 0)
@@ -133,7 +130,7 @@ def test_a_block_is_the_taught_block_with_the_same_cache(n_past):
 def test_attention_looks_where_it_may_with_one_query_or_more(n_seq):
     model = GPT2.from_tensors(SMALL, random_tensors(SMALL))
     attn, n_past = model.h[0].attn, 4
-    x = drawn(2, n_past + n_seq, SMALL.n_embd)
+    x = normal(2, n_past + n_seq, SMALL.n_embd)
     may_look = causal_mask(n_past + n_seq, n_past + n_seq).expand(2, 1, -1, -1).clone()
     may_look[1, :, 2:, :2] = False  # the second text begins at 2
     whole = fast_attention(attn, x, None, 0, may_look)

@@ -4,17 +4,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from gpt2hw import many_rows
 from gpt2hw.many_rows import by_onednn, by_plain_tensors, product_of_many
 from gpt2hw.properties.closeness import agree
+from gpt2hw.properties.seeded import normal
 
 SIZES = st.integers(1, 70)
-
-
-def drawn(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.fixture
@@ -28,7 +24,7 @@ def asked_anew():
 @given(SIZES, SIZES, SIZES, st.integers(0, 99))
 @settings(deadline=None, max_examples=60)
 def test_the_product_is_that_of_plain_tensors(n_rows, n_in, n_out, seed):
-    x, values = drawn(n_rows, n_in, seed=seed), drawn(n_out, n_in, seed=seed + 1)
+    x, values = normal(n_rows, n_in, seed=seed), normal(n_out, n_in, seed=seed + 1)
     agree(product_of_many()(x, values), by_plain_tensors(x, values), 1e-5)
 
 
@@ -40,10 +36,10 @@ def test_onednn_is_taken_where_torch_has_it(asked_anew):
 
 
 def test_rows_and_matrix_may_lie_in_any_order():
-    x, values = drawn(64, 9).T, drawn(64, 5).T  # [9, 64], [5, 64]
+    x, values = normal(64, 9).T, normal(64, 5).T  # [9, 64], [5, 64]
     right = by_plain_tensors(x.contiguous(), values.contiguous())
     agree(product_of_many()(x, values), right, 1e-5)
-    part = drawn(9, 80)[:, :64]
+    part = normal(9, 80)[:, :64]
     agree(product_of_many()(part, values), by_plain_tensors(part, values), 1e-5)
 
 
@@ -73,9 +69,9 @@ def test_a_product_that_is_wrong_for_larger_matrices_alone_is_not_taken(
 
 
 def test_a_gradient_is_found_where_it_is_asked_for():
-    x = drawn(9, 5).requires_grad_()
-    product_of_many()(x, drawn(4, 5)).sum().backward()
-    agree(x.grad, drawn(4, 5).sum(0).expand(9, 5), 1e-6)
+    x = normal(9, 5).requires_grad_()
+    product_of_many()(x, normal(4, 5)).sum().backward()
+    agree(x.grad, normal(4, 5).sum(0).expand(9, 5), 1e-6)
 
 
 def test_the_private_call_itself_may_be_gone(monkeypatch, asked_anew):

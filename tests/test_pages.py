@@ -5,14 +5,13 @@ those run behind the page's own solution.
 """
 
 import json
-import os
 import re
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from alone import run_alone
 
 ROOT = Path(__file__).parent.parent
 STEPS = sorted((ROOT / "docs" / "steps").glob("step*.md"))
@@ -113,28 +112,15 @@ def script(page: Path) -> str:
     return "\n".join(found)
 
 
-def ran(page: Path) -> "subprocess.CompletedProcess[str]":
-    """That script, run in the clone's top folder."""
-    path = [str(ROOT / "docs"), os.environ.get("PYTHONPATH", "")]
-    return subprocess.run(
-        [sys.executable, "-c", script(page)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("page", WAITING, ids=lambda page: page.stem)
 def test_the_solution_of_a_page_passes_its_check(page: Path) -> None:
-    done = ran(page)
+    done = run_alone(script(page))
     assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_a_reader_can_divide_the_numbers_of_step_10_again() -> None:
     (page,) = (page for page in STEPS if page.stem.startswith("step10"))
-    printed = ran(page).stdout
+    printed = run_alone(script(page)).stdout
     table = printed.split("| GPT-2 124M's shape |")[1].split("\n\n")[0]
     words = {name.split(",")[0]: cells for name, *cells in rows_of(table)}
     tokens, times, limit, share = (

@@ -27,15 +27,12 @@ from gpt2hw.precisions import Precision
 from gpt2hw.properties import kv_cache as cache_rules
 from gpt2hw.properties import model as rules
 from gpt2hw.properties.closeness import agree, relative_gap
+from gpt2hw.properties.seeded import normal
 
 quickly = settings(deadline=None, max_examples=40)
 COMPACT = ("float16", "int8")
 # As a share of the range: rounding in 11 bits, and in 8, added up over the blocks.
 WITHIN = {"float32": 1e-5, "float16": 0.005, "int8": 0.06}
-
-
-def drawn(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.fixture(scope="module")
@@ -175,24 +172,24 @@ def test_a_stored_head_that_differs_from_a_tied_wte_is_refused(tmp_path, precisi
 
 @pytest.mark.parametrize("n_rows", [1, 2, 5])
 def test_a_half_matrix_gives_the_product_to_three_digits(n_rows):
-    values, x = drawn(50, 64), drawn(n_rows, 64, seed=1)
+    values, x = normal(50, 64), normal(n_rows, 64, seed=1)
     agree(HalfMatrix.of(values)(x), x @ values.T, 0.001)
 
 
 def test_a_prompt_is_multiplied_in_float32():
     """By the stored weights, widened: to float32's rounding, not to float16's."""
-    matrix, x = HalfMatrix.of(drawn(50, 64)), drawn(FEW + 1, 64, seed=1)
+    matrix, x = HalfMatrix.of(normal(50, 64)), normal(FEW + 1, 64, seed=1)
     agree(matrix(x), x @ matrix.values.float().T, 1e-6)
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-3, 1.0, 1e6, 1e30])
 def test_a_row_of_any_size_keeps_its_digits(size):
-    x, values = drawn(1, 64, seed=1), drawn(50, 64).half()
+    x, values = normal(1, 64, seed=1), normal(50, 64).half()
     agree(one_row(x * size, values) / size, one_row(x, values), 0.002)
 
 
 def test_a_row_of_zeros_gives_zeros():
-    assert not one_row(torch.zeros(1, 4), drawn(3, 4).half()).any()
+    assert not one_row(torch.zeros(1, 4), normal(3, 4).half()).any()
 
 
 def test_a_weight_beyond_the_range_becomes_its_end_and_nan_stays():
@@ -203,13 +200,13 @@ def test_a_weight_beyond_the_range_becomes_its_end_and_nan_stays():
 
 @pytest.mark.parametrize("of", [HalfMatrix.of, Int8Matrix.of])
 def test_pieces_make_the_whole(monkeypatch, of):
-    whole = of(drawn(10, 4))
-    x = drawn(3, 4, seed=1)
+    whole = of(normal(10, 4))
+    x = normal(3, 4, seed=1)
     right = whole(x)
     for room in ("half", "int8"):
         monkeypatch.setattr(f"gpt2hw.{room}.AT_ONCE", 8)
         monkeypatch.setattr(f"gpt2hw.{room}.WIDENED_AT_ONCE", 8)
-    pieces = of(drawn(10, 4))
+    pieces = of(normal(10, 4))
     assert torch.equal(pieces.values, whole.values)
     agree(pieces(x), right, 1e-6)
 
@@ -220,7 +217,7 @@ def test_pieces_make_the_whole(monkeypatch, of):
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 99))
 @quickly
 def test_a_quantised_row_is_off_by_half_a_step_at_most(n_rows, n_in, seed):
-    x = drawn(n_rows, n_in, seed=seed)
+    x = normal(n_rows, n_in, seed=seed)
     whole, step = quantize(x)
     assert whole.dtype == torch.int8
     assert ((whole * step - x).abs() <= step * 0.5001).all()
@@ -237,7 +234,7 @@ def test_a_row_of_zeros_is_quantised_to_zeros():
 
 def test_each_output_has_its_own_scale():
     """One large weight makes the steps of its own output coarse, and no other's."""
-    values = drawn(8, 16)
+    values = normal(8, 16)
     values[3, 5] = 1000.0
     found = Int8Matrix.of(values).widened()
     others = [i for i in range(8) if i != 3]
@@ -245,7 +242,7 @@ def test_each_output_has_its_own_scale():
 
 
 def test_each_row_has_its_own_scale():
-    matrix, x = Int8Matrix.of(drawn(8, 16)), drawn(2, 16, seed=1)
+    matrix, x = Int8Matrix.of(normal(8, 16)), normal(2, 16, seed=1)
     alone = matrix(x[:1])
     x[1] *= 1000
     assert torch.equal(matrix(x)[:1], alone)
@@ -263,7 +260,7 @@ def test_the_product_of_whole_numbers_is_exact(n_rows, n_in, n_out, seed):
 
 
 def test_an_int8_matrix_is_two_scales_times_a_product_of_whole_numbers():
-    matrix, x = Int8Matrix.of(drawn(20, 32)), drawn(3, 32, seed=1)
+    matrix, x = Int8Matrix.of(normal(20, 32)), normal(3, 32, seed=1)
     whole, step = quantize(x)
     right = (whole * step).double() @ matrix.widened().double().T
     agree(matrix(x), right.float(), 1e-6)
@@ -326,7 +323,7 @@ def test_the_oracle_of_whole_numbers_needs_no_private_call(monkeypatch):
         return x @ values.T + 1
 
     monkeypatch.setattr("gpt2hw.many_rows.by_onednn", wrong)
-    x, w = drawn(9, 70).to(torch.int8), drawn(5, 70, seed=1).to(torch.int8)
+    x, w = normal(9, 70).to(torch.int8), normal(5, 70, seed=1).to(torch.int8)
     assert torch.equal(by_plain_tensors(x, w).long(), x.long() @ w.long().T)
 
 

@@ -11,6 +11,7 @@ from gpt2hw.linear import Linear
 from gpt2hw.properties import rows as rules
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.linear import rows_of_the_matrix_are_inputs
+from gpt2hw.properties.seeded import normal
 from gpt2hw.rows import (
     LEAST_BLOCKS,
     MANY_ROWS,
@@ -31,15 +32,11 @@ def by_rows(linear: Linear, x: Tensor) -> Tensor:
     return MatrixLinear.of(RowMatrix(turned.T), linear.bias)(x)
 
 
-def drawn(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
 @given(SIZES, SIZES, st.integers(1, MANY_ROWS + 2), st.integers(0, 99))
 @quickly
 def test_row_blocks_give_what_the_taught_map_gives(n_in, n_out, n_rows, seed):
-    linear = Linear(weight=drawn(n_in, n_out, seed=seed), bias=drawn(n_out))
-    x = drawn(n_rows, n_in, seed=seed + 1)
+    linear = Linear(weight=normal(n_in, n_out, seed=seed), bias=normal(n_out))
+    x = normal(n_rows, n_in, seed=seed + 1)
     gap = (by_rows(linear, x) - linear(x)).abs().max()
     assert float(gap) <= 1e-5 * (1 + float(linear(x).abs().max()))
 
@@ -49,8 +46,8 @@ def test_row_blocks_give_what_the_taught_map_gives(n_in, n_out, n_rows, seed):
     [(), (1,), (1, 1), (MANY_ROWS - 1,), (MANY_ROWS - 1, 1), (MANY_ROWS,), (2, 3, 4)],
 )
 def test_any_batch_keeps_its_shape(batch):
-    linear = Linear(weight=drawn(12, 7), bias=drawn(7))
-    x = drawn(*batch, 12)
+    linear = Linear(weight=normal(12, 7), bias=normal(7))
+    x = normal(*batch, 12)
     agree(by_rows(linear, x), linear(x), 1e-5)
     assert by_rows(linear, x.transpose(0, -1).contiguous().transpose(0, -1)).shape == (
         *batch,
@@ -64,14 +61,14 @@ def test_the_rows_of_the_matrix_are_the_inputs_here_too():
 
 @pytest.mark.parametrize("n_out", [1, 3, 4, 5, 8, 50257 % 64])
 def test_every_row_is_in_a_block_or_in_the_rest(n_out):
-    matrix = RowMatrix(drawn(n_out, 3))
+    matrix = RowMatrix(normal(n_out, 3))
     joined = torch.cat([matrix.blocks.flatten(end_dim=1), matrix.rest])
     assert torch.equal(joined, matrix.values)
     assert len(matrix.rest) < matrix.blocks.shape[0]
 
 
 def test_blocks_and_rest_are_views_and_hold_no_numbers_of_their_own():
-    matrix = RowMatrix(drawn(9, 3))
+    matrix = RowMatrix(normal(9, 3))
     matrix.values.zero_()
     assert not matrix.blocks.any()
     assert not matrix.rest.any()
@@ -80,7 +77,7 @@ def test_blocks_and_rest_are_views_and_hold_no_numbers_of_their_own():
 @given(SIZES, SIZES)
 @quickly
 def test_a_matrix_is_turned_in_its_own_memory(n_in, n_out):
-    weight = drawn(n_in, n_out)
+    weight = normal(n_in, n_out)
     before = weight.clone()
     turned = lying_by_outputs(weight)
     assert torch.equal(turned, before)
@@ -97,7 +94,7 @@ def test_the_row_is_handed_to_each_block_without_a_copy(monkeypatch):
         return torch.matmul(blocks, columns)
 
     monkeypatch.setattr("gpt2hw.rows.torch.bmm", bmm)
-    product_by_blocks(drawn(1, 3), drawn(4, 2, 3), drawn(0, 3))
+    product_by_blocks(normal(1, 3), normal(4, 2, 3), normal(0, 3))
     assert seen == [0]
 
 
@@ -106,10 +103,10 @@ def test_many_rows_are_done_by_a_product_for_many(monkeypatch):
         raise AssertionError("row blocks")
 
     monkeypatch.setattr("gpt2hw.rows.product_by_blocks", refused)
-    matrix = RowMatrix(drawn(8, 3))
-    matrix(drawn(MANY_ROWS, 3))
+    matrix = RowMatrix(normal(8, 3))
+    matrix(normal(MANY_ROWS, 3))
     with pytest.raises(AssertionError, match="row blocks"):
-        matrix(drawn(MANY_ROWS - 1, 3))
+        matrix(normal(MANY_ROWS - 1, 3))
 
 
 @given(st.integers(1, 60_000))
@@ -122,11 +119,14 @@ def test_there_are_enough_blocks_for_all_cores_and_no_empty_one(n_out):
 @given(SIZES, SIZES, st.integers(0, 99))
 @quickly
 def test_a_prepared_product_writes_x_w_plus_b_to_its_place(n_in, n_out, seed):
-    matrix, bias = RowMatrix(drawn(n_out, n_in, seed=seed)), drawn(n_out, seed=seed + 1)
+    matrix, bias = (
+        RowMatrix(normal(n_out, n_in, seed=seed)),
+        normal(n_out, seed=seed + 1),
+    )
     out = torch.full((n_out,), torch.nan)
     product = matrix.prepared(bias, out)
     for shift in range(2):  # what was there before has no say
-        x = drawn(n_in, seed=seed + 2 + shift)
+        x = normal(n_in, seed=seed + 2 + shift)
         product(x)
         agree(out, matrix.values @ x + bias, 1e-5)
 
@@ -156,6 +156,6 @@ def test_nothing_large_is_made_for_a_product(n_rows, n_out, n_in):
     def by_row_matrix(x, values):
         return RowMatrix(values)(x)
 
-    x, values = drawn(n_rows, n_in), drawn(n_out, n_in, seed=1)
+    x, values = normal(n_rows, n_in), normal(n_out, n_in, seed=1)
     rules.blocks_equal_one_product(by_row_matrix, x, values)
     rules.nothing_large_is_made(by_row_matrix, x, values)

@@ -21,7 +21,6 @@ from torch import Tensor
 from gpt2hw.attention import causal_mask
 from gpt2hw.doors import no_type_check
 from gpt2hw.fast import FastTransformer
-from gpt2hw.fast_block import fast_cached_block, fast_norm
 from gpt2hw.kv_cache import KVCache
 from gpt2hw.one_token import FastCache
 
@@ -138,14 +137,9 @@ def padded_state(
     The mask speaks of the tokens in the cache, too. They are written into it, but it
     does not count them yet (see `remember`).
     """
-    batch, n_seq = ids.shape[:-1], ids.shape[-1]
-    n_past = mask.shape[-1] - n_seq
-    x = model.vectors(ids) + model.wpe[positions(mask)[..., n_past:]]
-    may_look = allowed(mask, n_seq)
-    layers = [None] * len(model.h) if cache is None else cache.layers(batch)
-    for block, layer in zip(model.h, layers, strict=True):
-        x = fast_cached_block(block, x, layer, n_past, may_look)
-    return fast_norm(model.ln_f, x)
+    n_seq = ids.shape[-1]
+    x = model.vectors(ids) + model.wpe[positions(mask)[..., -n_seq:]]
+    return model.after_blocks(x, allowed(mask, n_seq), cache)
 
 
 @no_type_check

@@ -9,7 +9,7 @@ ends of the model, which take rows of wte and multiply with it, are done anew he
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jaxtyping import Float, Int, Num
+from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor
 
 from gpt2hw.attention import causal_mask
@@ -124,11 +124,20 @@ class FastTransformer(Transformer):
         The cache holds the new tokens then, but does not count them yet: the head may
         still fail, and a call that fails leaves the cache as it was.
         """
-        batch, n_seq = ids.shape[:-1], ids.shape[-1]
-        n_past = 0 if cache is None else len(cache)
+        n_seq, n_past = ids.shape[-1], 0 if cache is None else len(cache)
         x = self.vectors(ids) + self.wpe[n_past : n_past + n_seq]
         may_look = causal_mask(n_seq, n_past + n_seq, ids.device) if n_seq > 1 else None
-        layers = [None] * len(self.h) if cache is None else cache.layers(batch)
+        return self.after_blocks(x, may_look, cache)
+
+    def after_blocks(
+        self,
+        x: Float[Tensor, "*batch n_seq n_embd"],
+        may_look: Bool[Tensor, "*heads n_seq n_kv"] | None,
+        cache: KVCache | None,
+    ) -> Float[Tensor, "*batch n_seq n_embd"]:
+        """Embedded tokens through all blocks and the final norm."""
+        n_past = 0 if cache is None else len(cache)
+        layers = [None] * len(self.h) if cache is None else cache.layers(x.shape[:-2])
         for block, layer in zip(self.h, layers, strict=True):
             x = fast_cached_block(block, x, layer, n_past, may_look)
         return fast_norm(self.ln_f, x)

@@ -145,9 +145,9 @@ class FastCache(KVCache):
 
     def layers(self, batch: torch.Size) -> list[LayerCache]:
         """As KVCache.layers."""
-        wpe, n_head = self._model.wpe, self._model.h[0].attn.n_head
         if self._batch is not None:
             return self._layers
+        wpe, n_head = self._model.wpe, self._model.h[0].attn.n_head
         n_ctx, n_embd = wpe.shape
         shape = (len(self._model.h), 2, *batch, n_head, n_ctx, n_embd // n_head)
         with torch.inference_mode(False):  # it may be used outside of that mode

@@ -182,7 +182,7 @@ def bench_decoding(folder: Path) -> None:
     ids = torch.randint(0, 50257, (64,), generator=torch.Generator().manual_seed(1))
     ratios = []
     for _ in range(5):
-        mine, reference = _decode_ours(ours, ids), _decode_theirs(theirs, ids)
+        mine, reference = _decode_ours(ours, ids), decode_theirs(theirs, ids)
         ratios.append(reference / mine)
         print(
             f"      decode: {1 / mine:.1f} tokens/s, transformers {1 / reference:.1f}"
@@ -207,7 +207,7 @@ def _decode_ours(model: GPT2, ids: torch.Tensor) -> float:
 
 
 @torch.inference_mode()
-def _decode_theirs(model: "torch.nn.Module", ids: torch.Tensor) -> float:
+def decode_theirs(model: "torch.nn.Module", ids: torch.Tensor) -> float:
     out = model(ids[None], use_cache=True)
     start = time.perf_counter()
     for _ in range(N_NEW):

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import torch
-from engine import write_checkpoint
+from engine import N_NEW, decode_theirs, write_checkpoint
 from measuring import load, report, results
 
 from gpt2hw import GPT2, GPT2Config
@@ -24,7 +24,6 @@ from gpt2hw.benchmark import Benchmark, measure
 from gpt2hw.layout import n_parameters
 
 PRECISIONS = ("float32", "float16", "int8")
-N_NEW = 16
 
 
 # Memory
@@ -92,7 +91,7 @@ def beside_transformers(folder: Path) -> None:
     for _ in range(7):
         for name, model in models.items():
             times[name].append(_ours(model, ids))
-        times["theirs"].append(_theirs(theirs, ids))
+        times["theirs"].append(decode_theirs(theirs, ids))
     reference = statistics.median(times.pop("theirs"))
     print(
         f"      transformers {transformers.__version__}: {1 / reference:.1f} tokens/s"
@@ -108,16 +107,6 @@ def _ours(model: GPT2, ids: torch.Tensor) -> float:
     start = time.perf_counter()
     for _ in range(N_NEW):
         token = int(model.last_logits([token], cache).argmax())
-    return (time.perf_counter() - start) / N_NEW
-
-
-def _theirs(model: "torch.nn.Module", ids: torch.Tensor) -> float:
-    out = model(ids[None], use_cache=True)
-    start = time.perf_counter()
-    for _ in range(N_NEW):
-        token = out.logits[:, -1:].argmax(-1)
-        out = model(token, past_key_values=out.past_key_values, use_cache=True)
-    int(out.logits[0, -1].argmax())
     return (time.perf_counter() - start) / N_NEW
 
 

@@ -4,37 +4,23 @@ So these run alone, in order, in a process of their own. A name that only a hidd
 gives (a figure's, a table's) is missing there, as in the reader's notebook.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import fences
 import pytest
 
+from alone import run_alone
+
 ROOT = Path(__file__).parent.parent.parent
 STEPS = sorted((ROOT / "docs" / "steps").glob("step*.md"))
 
 
-def shown(text: str) -> list[str]:
-    """The source of each block of Python that a page runs and shows."""
-    return [
+def shown(text: str) -> str:
+    """The source of all blocks of Python that a page runs and shows."""
+    return "\n".join(
         fence.source
         for fence in fences.fences(text)
         if fence.language == "python" and fence.runs and fence.shown
-    ]
-
-
-def typed_along(text: str) -> "subprocess.CompletedProcess[str]":
-    """What a page shows, run in the clone's top folder, with docs/wrong in reach."""
-    path = [str(ROOT / "docs"), os.environ.get("PYTHONPATH", "")]
-    return subprocess.run(
-        [sys.executable, "-c", "\n".join(shown(text))],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
     )
 
 
@@ -42,7 +28,7 @@ def typed_along(text: str) -> "subprocess.CompletedProcess[str]":
 def test_what_a_page_shows_runs_without_what_it_hides(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert shown(text)
-    done = typed_along(text)
+    done = run_alone(shown(text))
     assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -62,6 +48,7 @@ print(yours)
 
 
 def test_a_name_of_a_hidden_block_is_missing() -> None:
-    assert typed_along(HIDDEN).stdout == "2\n"
-    done = typed_along(HIDDEN.replace("print(2)", "print(2 + hidden)"))
+    assert run_alone(shown(HIDDEN)).stdout == "2\n"
+    uses_it = HIDDEN.replace("print(2)", "print(2 + hidden)")
+    done = run_alone(shown(uses_it))
     assert "NameError: name 'hidden' is not defined" in done.stderr
