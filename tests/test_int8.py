@@ -12,6 +12,7 @@ from gpt2hw.int8 import (
     by_torch,
     integer_product,
     quantize,
+    quantize_one,
 )
 from gpt2hw.properties import int8 as rules
 from gpt2hw.properties.drawn import SEEDS, batch_shapes
@@ -33,6 +34,27 @@ def test_a_number_comes_back_within_half_a_step(batch, n_in, size, seed):
 
 def test_zeros_stay_zeros():
     rules.zeros_stay_zeros(quantize)
+
+
+@given(N, SIZES, SEEDS)
+@quickly
+def test_one_row_is_quantised_as_rows_are(n_in, size, seed):
+    x = size * normal(n_in, seed=seed)
+
+    def of_rows(rows):
+        return quantize_one(rows[0])
+
+    rules.numbers_come_back_within_half_a_step(of_rows, x[None])
+    rules.the_largest_of_a_row_becomes_127(of_rows, x[None])
+    (whole, step), (right, right_step) = quantize_one(x), quantize(x[None])
+    torch.testing.assert_close(step, right_step[0, 0], rtol=1e-6, atol=0)
+    assert (whole.int() - right.int()).abs().max() <= 1  # a half may go either way
+
+
+def test_a_row_of_zeros_is_quantised_as_rows_of_zeros_are():
+    whole, step = quantize_one(torch.zeros(3))
+    assert whole.tolist() == [[0, 0, 0]]
+    assert step > 0
 
 
 @given(st.integers(2, 40), N, SEEDS)

@@ -24,7 +24,7 @@ from jaxtyping import Float, Float32, Int, Int8
 from torch import Tensor
 
 from gpt2hw import huge_pages
-from gpt2hw.half import AT_ONCE, WIDENED_AT_ONCE, pieces
+from gpt2hw.half import AT_ONCE, TINY, WIDENED_AT_ONCE, pieces
 
 LARGEST = 127  # -128 is not used: what can be stored is as far below 0 as above
 
@@ -41,6 +41,18 @@ def quantize(
     step = x.abs().amax(dim=-1, keepdim=True).div_(LARGEST)
     step.clamp_(min=torch.finfo(x.dtype).tiny)  # a row of zeros
     return (x / step).round_().to(torch.int8), step
+
+
+def quantize_one(
+    x: Float32[Tensor, " n_in"],
+) -> tuple[Int8[Tensor, "1 n_in"], Float32[Tensor, ""]]:
+    """Quantises one row in fewer calls: a token has 49 of them.
+
+    >>> quantize_one(torch.tensor([2.54, -1.0, 0.011]))
+    (tensor([[127, -50,   1]], dtype=torch.int8), tensor(0.0200))
+    """
+    step = torch.add(TINY, x.abs().amax(), alpha=1 / LARGEST)  # never 0
+    return (x / step).round_().to(torch.int8)[None], step
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +96,9 @@ class Int8Matrix:
         multiply = integer_product()
 
         def product(x: Tensor) -> None:
-            whole, step = quantize(x[None])
+            whole, step = quantize_one(x)
             found = multiply(whole, values) * scales
-            torch.addcmul(bias, found, step, out=row_of_out)
+            torch.add(found.mul_(step), bias, out=row_of_out)
 
         return product
 

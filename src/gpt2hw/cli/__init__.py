@@ -45,7 +45,7 @@ def _run(argv: Sequence[str]) -> int:
     arguments = list(argv)
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
-    with console.leaving_at_once():
+    with console.importing():
         import typer
 
         from gpt2hw.cli.app import app

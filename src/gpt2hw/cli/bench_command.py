@@ -62,7 +62,7 @@ def bench(
 
 def _random(shape: str, threads: int | None, precision: str) -> "GPT2":
     config = PUBLISHED[shape]
-    with console.leaving_at_once():
+    with console.importing():
         import torch
 
         from gpt2hw.precisions import checked_precision

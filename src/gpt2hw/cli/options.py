@@ -118,7 +118,7 @@ def load(
     if threads is None:
         threads = usual_threads(read_config(folder))
     tokenizer = Tokenizer.from_pretrained(model)
-    with console.leaving_at_once():
+    with console.importing():
         import torch
 
         from gpt2hw.precisions import checked_precision
