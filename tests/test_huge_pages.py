@@ -57,3 +57,12 @@ if hasattr(mmap, "MADV_HUGEPAGE"):  # Linux
 
         monkeypatch.setattr(huge_pages.mmap, "mmap", Memory)
         assert huge_pages.empty((HUGE_PAGE,), torch.int8).shape == (HUGE_PAGE,)
+
+    def test_what_there_is_no_room_for_is_told_in_torch_s_words(monkeypatch):
+        def refused(*_, **__):
+            raise OSError("ENOMEM")
+
+        monkeypatch.setattr(huge_pages.mmap, "mmap", refused)
+        assert huge_pages.empty((HUGE_PAGE,), torch.int8).shape == (HUGE_PAGE,)
+        with pytest.raises(RuntimeError, match="allocate"):
+            huge_pages.empty((2**50,), torch.int8)

@@ -85,8 +85,8 @@ class Int8Matrix:
         """x times the matrix turned, both in whole numbers."""
         *batch, n_in = x.shape
         whole, step = quantize(x.reshape(-1, n_in))
-        found = integer_product()(whole, self.values) * step * self.scales
-        return found.view(*batch, -1)
+        found = integer_product()(whole, self.values) * self.scales
+        return found.mul_(step).view(*batch, -1)
 
     def prepared(
         self, bias: Float32[Tensor, " n_out"], out: Float32[Tensor, " n_out"]
