@@ -291,7 +291,7 @@ def test_the_layers_of_a_cache_are_views_of_one_piece_of_memory():
 
 
 @pytest.mark.parametrize("batch", [(), (2,)])
-def test_a_store_that_is_nearly_full_at_once_lies_in_huge_pages(batch, monkeypatch):
+def test_a_store_that_is_half_full_at_once_lies_in_huge_pages(batch, monkeypatch):
     asked = []
 
     def empty(shape, dtype):
@@ -299,13 +299,13 @@ def test_a_store_that_is_nearly_full_at_once_lies_in_huge_pages(batch, monkeypat
         return torch.empty(shape, dtype=dtype)
 
     model = fast_model()
-    enough = 3 * SMALL.n_ctx // 4
+    half = SMALL.n_ctx // 2
     monkeypatch.setattr(huge_pages, "empty", empty)
     short, long = model.new_cache(), model.new_cache()
-    model(random_ids(SMALL, *batch, enough - 1), short)
+    model(random_ids(SMALL, *batch, half - 1), short)
     model(random_ids(SMALL, *batch, 1), short)
     assert asked == []
-    ids = random_ids(SMALL, *batch, enough)
+    ids = random_ids(SMALL, *batch, half)
     logits = model(ids, long)
     assert asked == [tuple(long._store.shape)]
     torch.testing.assert_close(logits, model(ids))

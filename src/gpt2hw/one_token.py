@@ -120,7 +120,7 @@ class FastCache(KVCache):
 
     The keys and values of all blocks lie in one piece of memory. It is taken as it is
     filled, in small pages; in huge ones, which are read faster, where the first tokens
-    alone fill most of it.
+    alone fill half of it.
     """
 
     _n_first = 1
@@ -164,7 +164,7 @@ class FastCache(KVCache):
         n_ctx, n_embd = wpe.shape
         shape = (len(self._model.h), 2, *batch, n_head, n_ctx, n_embd // n_head)
         with torch.inference_mode(False):  # it may be used outside of that mode
-            if self._n_first >= 3 / 4 * n_ctx and wpe.device.type == "cpu":
+            if 2 * self._n_first >= n_ctx and wpe.device.type == "cpu":
                 self._keep(huge_pages.empty(shape, wpe.dtype))
             else:
                 self._keep(wpe.new_empty(shape))
