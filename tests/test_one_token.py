@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import gpt2hw.rows
 from checkpoints import SMALL, random_ids, random_tensors
-from gpt2hw import GPT2, GPT2Config, Tokenizer, generate, huge_pages
+from gpt2hw import GPT2, GPT2Config, Tokenizer, generate
 from gpt2hw.fast import taught
 from gpt2hw.half import HalfMatrix
 from gpt2hw.int8 import Int8Matrix, integer_product
@@ -288,27 +288,6 @@ def test_the_layers_of_a_cache_are_views_of_one_piece_of_memory():
     for layer, both in zip(cache.layers(torch.Size([])), cache._store, strict=True):
         assert layer.k.data_ptr() == both[0].data_ptr()
         assert layer.v.data_ptr() == both[1].data_ptr()
-
-
-@pytest.mark.parametrize("batch", [(), (2,)])
-def test_a_store_that_is_half_full_at_once_lies_in_huge_pages(batch, monkeypatch):
-    asked = []
-
-    def empty(shape, dtype):
-        asked.append(shape)
-        return torch.empty(shape, dtype=dtype)
-
-    model = fast_model()
-    half = SMALL.n_ctx // 2
-    monkeypatch.setattr(huge_pages, "empty", empty)
-    short, long = model.new_cache(), model.new_cache()
-    model(random_ids(SMALL, *batch, half - 1), short)
-    model(random_ids(SMALL, *batch, 1), short)
-    assert asked == []
-    ids = random_ids(SMALL, *batch, half)
-    logits = model(ids, long)
-    assert asked == [tuple(long._store.shape)]
-    torch.testing.assert_close(logits, model(ids))
 
 
 def test_a_plain_map_is_prepared_too():

@@ -14,13 +14,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gpt2hw import huge_pages
 from gpt2hw.block import LayerNorm
 from gpt2hw.fast import FastTransformer, MatrixLinear
 from gpt2hw.fast_block import fast_gelu, fast_norm
 from gpt2hw.kv_cache import KVCache, LayerCache
 from gpt2hw.linear import Linear
-from gpt2hw.model import Transformer
 
 Product = Callable[[Float[Tensor, " n_in"]], None]
 
@@ -118,12 +116,10 @@ class OneToken:
 class FastCache(KVCache):
     """A KVCache that goes on by one token in fewer calls.
 
-    The keys and values of all blocks lie in one piece of memory. It is taken as it is
-    filled, in small pages; in huge ones, which are read faster, where the first tokens
-    alone fill half of it.
+    The keys and values of all blocks lie in one piece of memory, which is taken as it
+    is filled.
     """
 
-    _n_first = 1
     _store: Tensor | None = None
     _one_token: OneToken | None = None
 
@@ -150,12 +146,6 @@ class FastCache(KVCache):
         if self._store is not None:
             self._keep(self._store)
 
-    def check(self, model: Transformer, batch: torch.Size, n_seq: int) -> None:
-        """As KVCache.check."""
-        super().check(model, batch, n_seq)
-        if self._batch is None:
-            self._n_first = n_seq
-
     def layers(self, batch: torch.Size) -> list[LayerCache]:
         """As KVCache.layers."""
         if self._batch is not None:
@@ -164,10 +154,7 @@ class FastCache(KVCache):
         n_ctx, n_embd = wpe.shape
         shape = (len(self._model.h), 2, *batch, n_head, n_ctx, n_embd // n_head)
         with torch.inference_mode(False):  # it may be used outside of that mode
-            if 2 * self._n_first >= n_ctx and wpe.device.type == "cpu":
-                self._keep(huge_pages.empty(shape, wpe.dtype))
-            else:
-                self._keep(wpe.new_empty(shape))
+            self._keep(wpe.new_empty(shape))
         return self._layers
 
     def _keep(
