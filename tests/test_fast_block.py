@@ -11,19 +11,26 @@ from torch import Tensor
 from checkpoints import SMALL, random_tensors
 from gpt2hw import GPT2, fast_block
 from gpt2hw.attention import attend, causal_mask, split_heads
-from gpt2hw.block import LayerNorm, gelu
+from gpt2hw.block import MLP, LayerNorm, gelu
+from gpt2hw.fast import MatrixLinear
 from gpt2hw.fast_block import (
     fast_attention,
     fast_gelu,
+    fast_inner,
     fast_norm,
     many_queries,
     one_query,
     three_thirds,
 )
+from gpt2hw.half import HalfMatrix
+from gpt2hw.int8 import Int8Matrix
 from gpt2hw.kv_cache import cached_block
+from gpt2hw.linear import Linear
+from gpt2hw.many_rows import gelu_by_plain_tensors
 from gpt2hw.properties import attention as rules
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.seeded import normal
+from gpt2hw.rows import MANY_ROWS, RowMatrix
 
 SIZES = st.integers(1, 12)
 quickly = settings(deadline=None, max_examples=60)
@@ -42,6 +49,34 @@ def test_gelu_is_the_taught_gelu_far_out_too():
     x = torch.cat([torch.linspace(-12, 12, 4001), torch.tensor([-inf, inf, 1e30])])
     agree(fast_gelu(x)[:-3], gelu(x)[:-3], 1e-6)
     assert fast_gelu(x)[-2:].tolist() == [inf, float(torch.tensor(1e30))]
+
+
+@pytest.mark.parametrize("n_rows", [1, MANY_ROWS - 1, MANY_ROWS, 40])
+def test_the_mlp_s_inner_state_is_the_taught_one_in_every_form(n_rows):
+    weight, bias, x = normal(6, 9), normal(9), normal(2, n_rows, 6)
+    taught = Linear(weight=weight, bias=bias)
+    right = gelu(taught(x))
+    lying = weight.T.contiguous()
+    forms = (RowMatrix(lying), HalfMatrix.of(lying), Int8Matrix.of(lying))
+    linears = (taught, *(MatrixLinear.of(form, bias) for form in forms))
+    for linear, within in zip(linears, (1e-6, 1e-6, 1e-3, 2e-2), strict=True):
+        agree(fast_inner(MLP(c_fc=linear, c_proj=taught), x), right, within)
+
+
+def test_gelu_of_many_rows_is_taken_with_their_product(monkeypatch):
+    seen = []
+
+    def gelu_of_many():
+        seen.append("asked")
+        return gelu_by_plain_tensors
+
+    monkeypatch.setattr(fast_block, "gelu_of_many", gelu_of_many)
+    linear = MatrixLinear.of(RowMatrix(normal(9, 6)), normal(9))
+    mlp = MLP(c_fc=linear, c_proj=linear)
+    fast_inner(mlp, normal(MANY_ROWS - 1, 6))
+    assert seen == []
+    fast_inner(mlp, normal(MANY_ROWS, 6))
+    assert seen == ["asked"]
 
 
 @given(SIZES, SIZES, st.integers(0, 30), st.sampled_from([1, 2, 5, 64]), st.data())

@@ -6,7 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpt2hw import many_rows
-from gpt2hw.many_rows import by_onednn, by_plain_tensors, product_of_many
+from gpt2hw.block import gelu
+from gpt2hw.many_rows import (
+    by_onednn,
+    by_plain_tensors,
+    gelu_by_onednn,
+    gelu_by_plain_tensors,
+    gelu_of_many,
+    product_of_many,
+)
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.seeded import normal
 
@@ -16,9 +24,11 @@ SIZES = st.integers(1, 70)
 @pytest.fixture
 def asked_anew():
     """The choice is made once in a process; here it is made again, and forgotten."""
-    product_of_many.cache_clear()
+    for choice in (product_of_many, gelu_of_many):
+        choice.cache_clear()
     yield
-    product_of_many.cache_clear()
+    for choice in (product_of_many, gelu_of_many):
+        choice.cache_clear()
 
 
 @given(SIZES, SIZES, SIZES, st.integers(0, 99))
@@ -33,6 +43,25 @@ def test_the_product_is_that_of_plain_tensors(n_rows, n_in, n_out, seed):
 )
 def test_onednn_is_taken_where_torch_has_it(asked_anew):
     assert product_of_many() is by_onednn
+    assert gelu_of_many() is gelu_by_onednn
+
+
+@given(SIZES, SIZES, SIZES, st.sampled_from([0.1, 1, 10]), st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_gelu_after_a_product_is_the_taught_gelu(n_rows, n_in, n_out, size, seed):
+    x, values = size * normal(n_rows, n_in, seed=seed), normal(n_out, n_in, seed=seed)
+    bias = normal(n_out, seed=seed + 2)
+    right = gelu(x.double() @ values.double().T + bias.double()).float()
+    for way in (gelu_of_many(), gelu_by_plain_tensors):
+        agree(way(x, values, bias), right, 1e-5)
+
+
+def test_several_axes_of_rows_stay_as_they_are():
+    x, values, bias = normal(2, 3, 5), normal(7, 5), normal(7)
+    found = gelu_of_many()(x, values, bias)
+    assert found.shape == (2, 3, 7)
+    agree(found, gelu(x @ values.T + bias), 1e-5)
+    agree(product_of_many()(x, values), x @ values.T, 1e-5)
 
 
 def test_rows_and_matrix_may_lie_in_any_order():
@@ -49,13 +78,23 @@ def test_rows_and_matrix_may_lie_in_any_order():
 def test_where_onednn_is_missing_or_wrong_plain_tensors_take_its_place(
     monkeypatch, asked_anew, fault
 ):
-    def broken(x, values):
+    def broken(x, values, bias=None):
         if fault is None:
             return by_plain_tensors(x, values) + 1
         raise fault("no such kernel")
 
     monkeypatch.setattr(many_rows, "by_onednn", broken)
+    monkeypatch.setattr(many_rows, "gelu_by_onednn", broken)
     assert product_of_many() is by_plain_tensors
+    assert gelu_of_many() is gelu_by_plain_tensors
+
+
+def test_a_gelu_in_its_other_form_is_not_taken(monkeypatch, asked_anew):
+    def by_erf(x, values, bias):
+        return torch.nn.functional.gelu(x @ values.T + bias)
+
+    monkeypatch.setattr(many_rows, "gelu_by_onednn", by_erf)
+    assert gelu_of_many() is gelu_by_plain_tensors
 
 
 def test_a_product_that_is_wrong_for_larger_matrices_alone_is_not_taken(
@@ -74,9 +113,20 @@ def test_a_gradient_is_found_where_it_is_asked_for():
     agree(x.grad, normal(4, 5).sum(0).expand(9, 5), 1e-6)
 
 
+def test_a_gradient_of_gelu_is_found_where_it_is_asked_for():
+    values, bias = normal(4, 5), normal(4)
+    gradients = []
+    for way in (gelu_of_many(), lambda x, values, bias: gelu(x @ values.T + bias)):
+        x = normal(9, 5).requires_grad_()
+        way(x, values, bias).sum().backward()
+        gradients.append(x.grad)
+    agree(*gradients, 1e-5)
+
+
 def test_the_private_call_itself_may_be_gone(monkeypatch, asked_anew):
     class NoKernels:
         pass
 
     monkeypatch.setattr(torch.ops, "mkldnn", NoKernels())
     assert product_of_many() is by_plain_tensors
+    assert gelu_of_many() is gelu_by_plain_tensors

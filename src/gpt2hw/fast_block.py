@@ -14,8 +14,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gpt2hw.attention import CausalSelfAttention, merge_heads
-from gpt2hw.block import LayerNorm, TransformerBlock
+from gpt2hw.block import MLP, LayerNorm, TransformerBlock
 from gpt2hw.kv_cache import LayerCache
+from gpt2hw.many_rows import gelu_of_many
+from gpt2hw.rows import MANY_ROWS, RowMatrix
 
 AT_ONCE = 64  # queries
 
@@ -102,6 +104,17 @@ def fast_attention(
     return attn.c_proj(merge_heads(found))
 
 
+def fast_inner(
+    mlp: MLP, x: Float[Tensor, "*batch n_embd"]
+) -> Float[Tensor, "*batch n_inner"]:
+    """Gelu of c_fc's map; of many rows in one call, where its matrix lies for it."""
+    matrix = getattr(mlp.c_fc, "matrix", None)
+    n_rows = x.numel() // x.shape[-1]
+    if isinstance(matrix, RowMatrix) and n_rows >= MANY_ROWS:
+        return gelu_of_many()(x, matrix.values, mlp.c_fc.bias)
+    return fast_gelu(mlp.c_fc(x))
+
+
 def fast_cached_block(
     block: TransformerBlock,
     x: Float[Tensor, "*batch n_seq n_embd"],
@@ -113,5 +126,5 @@ def fast_cached_block(
     x = x + fast_attention(
         block.attn, fast_norm(block.ln_1, x), layer, n_past, may_look
     )
-    inner = fast_gelu(block.mlp.c_fc(fast_norm(block.ln_2, x)))
+    inner = fast_inner(block.mlp, fast_norm(block.ln_2, x))
     return block.mlp.c_proj(inner).add_(x)

@@ -46,7 +46,7 @@ def quantize(
 def quantize_one(
     x: Float32[Tensor, " n_in"],
 ) -> tuple[Int8[Tensor, "1 n_in"], Float32[Tensor, ""]]:
-    """Quantises one row in fewer calls: a token has 49 of them.
+    """What quantize makes of one row, in fewer calls.
 
     >>> quantize_one(torch.tensor([2.54, -1.0, 0.011]))
     (tensor([[127, -50,   1]], dtype=torch.int8), tensor(0.0200))
