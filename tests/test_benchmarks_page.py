@@ -69,6 +69,18 @@ def test_each_bar_was_measured_and_its_ratio_is_that_of_its_rounds(
         assert one["ratio"] == pytest.approx(again, abs=1e-3)
 
 
+def test_what_the_machine_s_memory_allows_is_told(found: dict[str, Any]) -> None:
+    row, told = peers.rows(found, "limit of memory")["float32"], peers.limit(found)
+    assert len(row["rounds"]) == peers.n_rounds(found)
+    assert all(peers.digits(row[k]) in told for k in ("median", "least", "most"))
+
+
+def test_the_system_s_share_of_a_start_is_told(found: dict[str, Any]) -> None:
+    told = peers.system(found)
+    for row in peers.rows(found, "system").values():
+        assert peers.digits(row["median"]) in told
+
+
 def test_every_engine_computed_the_same_logits(found: dict[str, Any]) -> None:
     assert list(found["logits_differ"]) == ENGINES
     for name in FLOATS:

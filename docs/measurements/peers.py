@@ -27,7 +27,7 @@ PARTS = {  # what the page shows -> the works that it needs, each with its colum
     "decode": {"at 64": "at 64", "at 512": "at 512", "at 960": "at 960"},
     "prompt": {"prompt of 64": "64", "prompt of 512": "512", "prompt of 960": "960"},
     "several": {"1 at once": "one text", "8 at once": "eight texts"},
-    "start": {"seconds": "seconds", "MiB": "MiB"},
+    "start": {"seconds": "seconds", "system": "system", "MiB": "MiB"},
     "tokenizer": {"prose": "prose", "code": "code"},
 }
 
@@ -195,6 +195,36 @@ def ratio_table(found: dict[str, Any]) -> str:
         numbers = f"{one['ratio']:.2f}{mark} | {one['floor']:.2f} | {one['target']:.2f}"
         lines.append(f"| {what} | {numbers} |")
     return "\n".join(lines)
+
+
+def limit(found: dict[str, Any]) -> str:
+    """What the memory allowed in the same rounds, and how much of it was reached."""
+    allowed = rows(found, "limit of memory")["float32"]
+    pairs = (["at 64", "gpt2hw float32"], ["limit of memory", "float32"])
+    least, middle, most = (digits(allowed[k]) for k in ("least", "median", "most"))
+    return (
+        "In the same rounds, the weights in float32 were read alone, with nothing "
+        f"computed: that would allow {middle} tokens a second ({least} in the slowest "
+        f"round, {most} in the fastest). gpt2hw float32 reaches "
+        f"{paired(found, *pairs):.0%} of it. Where the rounds are far apart, the "
+        "memory changed its speed between them."
+    )
+
+
+def system(found: dict[str, Any]) -> str:
+    """What of a start is the system's work."""
+    ours, theirs = (
+        rows(found, "system")[f"{name} float32"] for name in ("gpt2hw", "transformers")
+    )
+    spread = f"{digits(ours['least'])} to {digits(ours['most'])}"
+    return (
+        f"*system* is processor time that the system worked for the process: "
+        f"{digits(ours['median'])} s for this engine ({spread} from round to round), "
+        f"{digits(theirs['median'])} s for transformers. Most of it is memory. This "
+        "engine copies its weights and is handed as much, which takes two tenths of a "
+        "second on a machine of one's own; a virtual one may have to ask its host "
+        "for it, and wait a second. transformers maps the file, and needs little."
+    )
 
 
 def machine(found: dict[str, Any]) -> str:

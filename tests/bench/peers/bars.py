@@ -44,6 +44,10 @@ def _itself(
 FLOATS = "llama.cpp f32, CTranslate2 float32, transformers float32"
 AT = "at 64"
 BARS = (
+    Bar(
+        *("float32, a token, of what the memory allows", "gpt2hw float32", AT),
+        *(("float32",), "limit of memory", 0.9, 1.0),
+    ),
     _beside("float32, a token", "float32", AT, "llama.cpp f32", 1.0, 1.2),
     _beside("float32, a token", "float32", AT, "transformers float32", 2.4, 3.2),
     _beside("float16, a token", "float16", AT, "llama.cpp f16", 0.85, 1.0),

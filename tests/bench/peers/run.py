@@ -76,7 +76,7 @@ def measured(given: argparse.Namespace, folder: Path) -> tuple[dict, dict]:
         with workers(given.engines, folder, given.threads) as engines:
             differ = compare(engines)
             if "writing" in given.parts:
-                rounds |= one_text(engines, given.rounds)
+                rounds |= one_text(engines, given.rounds, given.threads)
             if "several" in given.parts:
                 rounds |= several_texts(engines, given.rounds)
     if "start" in given.parts:

@@ -19,8 +19,8 @@ PACKAGES = (
 )
 UNITS = {  # by the first word of a work
     "prompt": "ms",
-    **dict.fromkeys(("at", "1", "8"), "tokens/s"),
-    "seconds": "s",
+    **dict.fromkeys(("limit", "at", "1", "8"), "tokens/s"),
+    **dict.fromkeys(("seconds", "system"), "s"),
     "MiB": "MiB",
     **dict.fromkeys(("prose", "code"), "MB/s"),
 }

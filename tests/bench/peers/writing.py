@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 from engines import ENGINES
+from memory import tokens_of_reading_alone
 from start import Rounds
 from weights import CONFIG
 from workers import Worker
@@ -63,10 +64,15 @@ def compare(engines: Sequence[Worker]) -> dict[str, float]:
     return {name: float(f"{gap:.3g}") for name, gap in gaps.items()}
 
 
-def one_text(engines: Sequence[Worker], rounds: int) -> Rounds:
-    """Milliseconds of each prompt, and tokens a second after it."""
+def one_text(engines: Sequence[Worker], rounds: int, threads: int) -> Rounds:
+    """Milliseconds of each prompt, and tokens a second after it.
+
+    And what the memory would allow at the time.
+    """
     found: Rounds = {}
     for number in range(rounds):
+        limit = tokens_of_reading_alone(CONFIG, threads)
+        found.setdefault("limit of memory", {}).setdefault("float32", []).append(limit)
         for position in POSITIONS:
             for engine in turns(engines, number):
                 prompt, _, *tokens = engine.written([random_ids(position)], N_NEW)
