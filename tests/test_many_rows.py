@@ -107,6 +107,29 @@ def test_a_product_that_is_wrong_for_larger_matrices_alone_is_not_taken(
     assert product_of_many() is by_plain_tensors
 
 
+def test_a_product_that_is_off_by_a_small_share_is_not_taken(monkeypatch, asked_anew):
+    def nearly(x, values):
+        return by_plain_tensors(x, values) * (1 + 2**-18)
+
+    monkeypatch.setattr(many_rows, "by_onednn", nearly)
+    assert product_of_many() is by_plain_tensors
+
+
+def test_the_question_takes_nothing_of_a_user_s_random_numbers(asked_anew):
+    before = torch.get_rng_state()
+    product_of_many()
+    gelu_of_many()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_question_is_asked_on_the_cpu_whatever_a_user_s_default(asked_anew):
+    chosen = product_of_many(), gelu_of_many()
+    for choice in (product_of_many, gelu_of_many):
+        choice.cache_clear()
+    with torch.device("meta"):
+        assert (product_of_many(), gelu_of_many()) == chosen
+
+
 def test_a_gradient_is_found_where_it_is_asked_for():
     x = normal(9, 5).requires_grad_()
     product_of_many()(x, normal(4, 5)).sum().backward()
