@@ -185,7 +185,14 @@ def test_the_token_and_signed_addresses_are_in_no_output(hub, change):
 
 
 def test_every_refusal_is_one_line_and_a_status(hub):
-    for arguments, status in (([NAME, "--offline"], 1), (["../x"], 1), ([], 2)):
-        found, _, errors = run(*arguments)
-        assert found == status, errors
-        assert "Traceback" not in errors
+    refused = {
+        (NAME, "--offline"): 1,
+        ("../x",): 1,
+        ("tiny", "--directory", "x"): 1,
+        ("tiny", "--revision", "x"): 1,
+        (): 2,
+    }
+    for arguments, status in refused.items():
+        found, out, errors = run(*arguments)
+        assert (found, out) == (status, ""), errors
+        said_as_one_line(errors)

@@ -241,6 +241,13 @@ def test_tiny_is_here_already_and_nowhere_else():
         download("tiny", "elsewhere")
 
 
+@pytest.mark.parametrize("revision", ["main", "refs/pr/1", COMMIT])
+@pytest.mark.parametrize("options", [{}, {"offline": True}, {"force": True}])
+def test_a_revision_of_tiny_is_refused_for_there_are_none(revision, options):
+    with pytest.raises(ValueError, match="revision: tiny comes with the package"):
+        download("tiny", revision=revision, **options)
+
+
 # --- the hub's cache ---
 
 

@@ -91,9 +91,10 @@ def download(
 
     It goes into the package's own cache, or straight into `directory`; what an earlier
     try has left is taken up. `revision` is a branch, a tag or a commit; gpt2 has a
-    fixed one, the others `main`. `endpoint`, `token` and `offline` are HF_ENDPOINT,
-    HF_TOKEN and HF_HUB_OFFLINE unless they are given; token=False sends none. `force`
-    asks the hub again, compares the hash of every file, and fetches those that differ.
+    fixed one, the others `main`, and tiny, which comes with the package, none.
+    `endpoint`, `token` and `offline` are HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE
+    unless they are given; token=False sends none. `force` asks the hub again, compares
+    the hash of every file, and fetches those that differ.
 
     Raises DownloadError where a transfer was tried and failed, CheckpointError for a
     model that is not here while offline, or cannot be run, and ValueError.
@@ -140,7 +141,7 @@ def get(
     if not isinstance(force, bool):
         raise ValueError(f"force: must be True or False, not {force!r:.80}")  # noqa: TRY004
     if name == "tiny":
-        return Got(_shipped(directory), is_new=False)
+        return Got(_shipped(directory, revision), is_new=False)
     from gpt2hw.hub.order import (
         order_of,  # it knows how to download, and takes its time
     )
@@ -161,12 +162,19 @@ def get(
     return Got(order.folder, is_new=True)
 
 
-def _shipped(directory: object) -> Path:
-    if directory is None:
-        return SHIPPED / "tiny"
-    raise ValueError(
-        f"directory: tiny comes with the package; its files are in {SHIPPED / 'tiny'}"
-    )
+def _shipped(directory: object, revision: object) -> Path:
+    """The folder of tiny; ValueError for a wish that only a download could grant."""
+    folder = SHIPPED / "tiny"
+    if directory is not None:
+        raise ValueError(
+            f"directory: tiny comes with the package; its files are in {folder}"
+        )
+    if revision is not None:
+        raise ValueError(
+            "revision: tiny comes with the package, and has no revisions: leave"
+            f" {revision!r} out"
+        )
+    return folder
 
 
 # --- what is here ---
