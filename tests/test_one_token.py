@@ -28,6 +28,7 @@ from gpt2hw.rows import RowMatrix
 
 CPU = torch.device("cpu")
 PRECISIONS = ("float32", "float16", "int8")
+WAYS = (deepcopy, lambda pair: pickle.loads(pickle.dumps(pair)))
 
 
 @pytest.fixture(autouse=True)
@@ -165,9 +166,7 @@ def test_inference_mode_and_its_absence_may_alternate():
     assert not outside.requires_grad
 
 
-@pytest.mark.parametrize(
-    "way", [deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))]
-)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_model_and_cache_can_be_copied_and_pickled_at_any_time(way, precision):
     model = fast_model(precision=precision)
@@ -178,6 +177,27 @@ def test_model_and_cache_can_be_copied_and_pickled_at_any_time(way, precision):
         assert torch.equal(other_model.last_logits([6], other), right)
         assert torch.equal(model.last_logits([6], cache.copy()), right)
         model.last_logits([new_id], cache)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_batch_goes_on_from_its_copied_layers_also_where_it_lost_a_row(way, lost):
+    model = fast_model()
+    cache, new_ids = model.new_cache(), random_ids(SMALL, 2, 3, seed=1)
+    model.last_logits(random_ids(SMALL, 2, 4), cache)
+    if lost:
+        cache.keep([1, 0])
+    other_model, other = way((model, cache))
+    right = model.last_logits(new_ids, cache)
+    assert torch.equal(other_model.last_logits(new_ids, other), right)
+
+
+def test_a_cache_is_pickled_with_its_memory_once():
+    model = fast_model()
+    cache = after(model, 3)
+    model.last_logits([4], cache)
+    n_bytes = len(pickle.dumps((model, cache))) - len(pickle.dumps(model))
+    assert n_bytes < cache._store.nbytes + 2_000
 
 
 def test_a_model_of_row_blocks_is_pickled_at_its_size():
