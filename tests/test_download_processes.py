@@ -104,7 +104,7 @@ def test_two_processes_at_once_end_with_one_good_file(hub):
 def test_one_goes_on_where_the_other_is_killed(hub):
     with paused(hub, SIZE // 2) as process:
         other = start(NAME, "--directory", FOLDER)
-        time.sleep(0.5)
+        assert "another process downloads" in other.stderr.readline()
         process.kill()
         assert finish(other)[0] == 0
     assert files_in(FOLDER) == FILES
@@ -123,6 +123,17 @@ def test_off_a_terminal_each_file_is_one_plain_line(hub):
     lines = errors.splitlines()
     assert [name for name in SMALLER if not any(name in line for line in lines)] == []
     assert len(lines) <= len(SMALLER) + 1
+
+
+def test_off_a_terminal_each_wait_says_why_and_how_long(hub):
+    hub.put(NAME, SMALLER)
+    hub.fault(faults.status(503, Retry_After="1"), host="cdn")
+    hub.fault(faults.cut(0.5), host="cdn")
+    status, _, errors = run(NAME, "--directory", FOLDER)
+    assert status == 0
+    asked, chosen = [line for line in errors.splitlines() if "next try" in line]
+    assert re.fullmatch("gpt2hw: status 503: .*; next try in 1 s", asked)
+    assert re.fullmatch(r"gpt2hw: .*; next try in \d+ s", chosen)
 
 
 @posix

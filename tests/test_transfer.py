@@ -734,9 +734,28 @@ def test_each_file_is_one_line_off_a_terminal(capsys, tmp_path):
         for n_here in (0, 500):
             watch.begins(tmp_path / "model.safetensors", n_here, 2_000_000)
             watch.reached(1000)
-            watch.waits("cut")
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("gpt2hw: downloading model.safetensors, 2.0 MB, into ")
+
+
+def test_off_a_terminal_each_wait_is_one_line(capsys):
+    with shown() as watch:
+        watch.waits("the connection broke off; next try in 4 s")
+        watch.waits("the connection broke off; next try in 8 s")
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert errors.splitlines() == [
+        "gpt2hw: the connection broke off; next try in 4 s",
+        "gpt2hw: the connection broke off; next try in 8 s",
+    ]
+
+
+def test_without_a_standard_error_nothing_is_told(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.stderr", None)
+    with shown() as watch:
+        watch.begins(tmp_path / "model.safetensors", 0, 2_000_000)
+        watch.waits("the connection broke off; next try in 4 s")
+    assert capsys.readouterr().out == ""
 
 
 def test_a_bar_takes_a_file_of_unknown_size_and_a_new_start(capsys, tmp_path):

@@ -1,4 +1,4 @@
-"""What a person sees of a download: a bar on a terminal, one line a file elsewhere.
+"""What a person sees of a download: a bar on a terminal, plain lines elsewhere.
 
 It goes to standard error. The rooms that download are given a Watch and know nothing
 of terminals. A message shows no more of an address than its file.
@@ -45,7 +45,7 @@ class Unwatched:
 
 
 class Lines(Unwatched):
-    """One line for each file, when it begins."""
+    """One line for each file, when it begins, and one for each wait."""
 
     def __init__(self) -> None:
         self._told: set[Path] = set()
@@ -59,14 +59,23 @@ class Lines(Unwatched):
 
     def begins(self, path: Path, n_here: int, size: int | None) -> None:
         """Tells of the file, its size, and its folder."""
-        if path in self._told or sys.stderr is None:
+        if path in self._told:
             return
         self._told.add(path)
         amount = "" if size is None else f", {readable(size)}"
         amount += f" ({readable(n_here)} are here)" if n_here else ""
-        text = f"gpt2hw: downloading {path.name}{amount}, into {printable(path.parent)}"
+        _say(f"downloading {path.name}{amount}, into {printable(path.parent)}")
+
+    def waits(self, why: str) -> None:
+        """Tells why nothing comes, so that a job's log does not look dead."""
+        _say(why)
+
+
+def _say(text: str) -> None:
+    """One line on standard error, if there is one."""
+    if sys.stderr is not None:  # print would take None for standard output
         with suppress(OSError, ValueError):  # if nobody can read it, so be it
-            print(text, file=sys.stderr, flush=True)
+            print(f"gpt2hw: {text}", file=sys.stderr, flush=True)
 
 
 class Bar:
