@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpt2hw import int8
 from gpt2hw.int8 import (
     LARGEST,
     Int8Matrix,
@@ -85,6 +86,13 @@ def test_the_largest_whole_numbers_are_multiplied_exactly(multiply, n_rows, n_in
         rules.whole_numbers_are_multiplied_exactly(multiply, full, values)
 
 
+def test_plain_tensors_put_their_pieces_side_by_side(monkeypatch):
+    x, values = (quantize(normal(n, 8, seed=n))[0] for n in (3, 7))
+    right = by_plain_tensors(x, values)
+    monkeypatch.setattr(int8, "WIDENED_AT_ONCE", 2 * 8)
+    assert torch.equal(by_plain_tensors(x, values), right)
+
+
 def test_a_rule_says_what_is_wrong():
     with pytest.raises(AssertionError, match=r"numbers are torch\.float32"):
         rules.numbers_come_back_within_half_a_step(
@@ -100,6 +108,24 @@ def test_a_rule_says_what_is_wrong():
     ):
         with pytest.raises(AssertionError, match=words):
             rules.zeros_stay_zeros(lambda _, found=(whole, step): found)
+
+
+def test_torch_s_product_is_taken_where_it_is_right(monkeypatch):
+    def right(x, values):
+        return by_plain_tensors(x, values).int()
+
+    integer_product.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(int8, "by_torch", right)
+        assert integer_product() is right
+    integer_product.cache_clear()
+
+
+def test_the_product_is_chosen_on_the_cpu_whatever_a_user_s_default():
+    chosen = integer_product()
+    integer_product.cache_clear()
+    with torch.device("meta"):
+        assert integer_product() is chosen
 
 
 def test_a_user_s_defaults_have_no_say():
