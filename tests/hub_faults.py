@@ -273,6 +273,17 @@ def loop(seen: Seen, answer: Answer) -> Answer:
     return redirect(re.sub(r"^https?://[^/]*", "", seen.url))(seen, answer)
 
 
+def circle(seen: Seen, answer: Answer) -> Answer:
+    """Leads to and fro between two addresses."""
+    there = seen.url.removesuffix("&again")
+    return redirect(there if there != seen.url else f"{there}&again")(seen, answer)
+
+
+def endless(seen: Seen, answer: Answer) -> Answer:
+    """Leads on and on, each time to an address that is new."""
+    return redirect(f"{seen.url}&again")(seen, answer)
+
+
 def meanwhile(act: Callable[[], object], at: int = 0) -> Change:
     """Something happens elsewhere (another commit, say), and the answer is cut."""
 

@@ -28,6 +28,7 @@ from downloads import (
     impatient,
 )
 from gpt2hw import CheckpointError, DownloadError, download
+from gpt2hw.hub.asking import MAX_REDIRECTS
 
 MOST_TRIES = 5
 
@@ -164,6 +165,8 @@ LASTING = {
     "an LFS pointer": (faults.instead(faults.POINTER), CDN, "LFS pointer"),
     "a loop": (faults.loop, {"file": "config.json"}, "redirect"),
     "a loop at the cdn": (faults.loop, CDN, "redirect"),
+    "a loop of two": (faults.circle, CDN, "redirect"),
+    "redirects without end": (faults.endless, CDN, "redirect"),
     "a redirect to a file": (faults.redirect("file:///etc/passwd"), CDN, "redirect"),
     "a redirect to ftp": (faults.redirect("ftp://127.0.0.1/x"), CDN, "redirect"),
     "a redirect to nowhere": (faults.redirect("http://[::1"), CDN, "redirect"),
@@ -183,7 +186,28 @@ def test_what_lasts_is_told_after_a_bounded_number_of_tries(hub, case):
     message = failure()
     assert re.search(said, message, re.DOTALL), message
     tries = Counter((seen.file, seen.host) for seen in hub.log)
-    assert max(tries.values()) <= 11 * MOST_TRIES  # a loop may have ten steps a try
+    assert max(tries.values()) <= max(MOST_TRIES, MAX_REDIRECTS)
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "n_asked"),
+    [
+        (faults.loop, "127.0.0.1 redirects in a loop", 1),
+        (faults.circle, "127.0.0.1 redirects in a loop", 2),
+        (faults.endless, "127.0.0.1 redirects once more, after 10 redirects", 10),
+    ],
+)
+def test_redirects_that_lead_nowhere_are_told_at_once(hub, change, said, n_asked):
+    hub.fault(change, **CDN | ALWAYS)
+    assert said in failure()
+    assert len(hub.requests(**CDN)) == n_asked
+
+
+def test_a_redirect_to_the_same_address_that_sets_a_cookie_is_no_loop(hub):
+    cookie = faults.with_headers(Set_Cookie="seen=1")
+    hub.fault(faults.both(faults.loop, cookie), **CDN)
+    assert files_in(fetch()) == FILES
+    assert [s.headers.get("cookie") for s in hub.requests(**CDN)] == [None, "seen=1"]
 
 
 def test_each_refusal_has_its_own_message(hub):

@@ -20,6 +20,7 @@ from gpt2hw.hub.failures import (
     host_of,
     no_address,
     no_certificates,
+    not_followed,
     not_trusted,
     reason_of,
 )
@@ -120,21 +121,33 @@ class Asker:
         Raises TryAgain and DownloadError where there is none. Any status that is no
         redirect is an answer.
         """
-        known = Statement()
-        for _ in range(MAX_REDIRECTS + 1):
+        known, asked = Statement(), list[object]()
+        while True:
+            asked.append(self._question(url))
             response = self._request(method, url, extra(url, known) if extra else {})
             if self.access.may_see_token(url):
                 known = known.completed_by(stated(response.headers))
             if response.status_code not in REDIRECTS:
                 return Answer(response, known, url, self.patience)
             response.close()
-            there = next_url(url, response.headers.get("Location"))
+            there = self._led_to(url, response.headers.get("Location"), asked)
             if method == "HEAD" and not self.access.may_see_token(there):
                 return Answer(response, known, url, self.patience)
             url = there
-        raise TryAgain(
-            f"there are more than {MAX_REDIRECTS} redirects, one after another"
-        )
+
+    def _led_to(self, url: str, location: str | None, asked: list[object]) -> str:
+        """Where a redirect leads; no try again mends a loop, or one without an end."""
+        there = next_url(url, location)
+        if self._question(there) in asked:
+            raise not_followed(url, "in a loop, to where it was asked already")
+        if len(asked) > MAX_REDIRECTS:
+            how = f"once more, after {MAX_REDIRECTS} redirects in a row"
+            raise not_followed(url, how)
+        return there
+
+    def _question(self, url: str) -> object:
+        """What tells two questions apart: the address, or a cookie that came since."""
+        return url, frozenset((c.name, c.value) for c in self._session.cookies)
 
     def _request(
         self, method: str, url: str, headers: Mapping[str, str]

@@ -13,9 +13,13 @@ from gpt2hw.hub.refusals import TryAgain
 
 def no_address(url: str) -> DownloadError:
     """The error of a redirect that leads nowhere one can go."""
+    return not_followed(url, "to what is no address of the web")
+
+
+def not_followed(url: str, how: str) -> DownloadError:
+    """The error of a redirect that no later try would make a better one."""
     return DownloadError(
-        f"{host_of(url)} redirects to what is no address of the web: this is not"
-        " followed; try another endpoint"
+        f"{host_of(url)} redirects {how}: this is not followed; try another endpoint"
     )
 
 
