@@ -14,6 +14,7 @@
     nox -s gpt2                            the real GPT-2 against published facts
     nox -s train -- CORPUS FOLDER          the tiny model anew (docs/appendix)
     nox -s train -- --score FOLDER TEXT    its bits per byte on a text
+    python tests/labs/try_in_lab.py        the labs in JupyterLab; no session, slow
 
 Each session has an environment of its own under `.nox/`, which later runs use again.
 The package in it is installed as a reader would have it, not linked to the source, so
