@@ -1,5 +1,7 @@
 """A model with its matrices in the fast form: every rule of the taught one holds."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,11 +10,13 @@ from hypothesis import strategies as st
 import gpt2hw.rows
 from checkpoints import SMALL, random_ids, random_tensors, write_folder
 from gpt2hw import GPT2, GPT2Config, Tokenizer, generate, trace
+from gpt2hw.batches import PaddedCache
 from gpt2hw.fast import FastTransformer, MatrixLinear, taught
 from gpt2hw.generation import next_logits
 from gpt2hw.linear import Linear
 from gpt2hw.loader import assemble
 from gpt2hw.model import Transformer
+from gpt2hw.precisions import Precision
 from gpt2hw.properties import kv_cache as cache_rules
 from gpt2hw.properties import model as rules
 from gpt2hw.properties.closeness import agree
@@ -27,9 +31,12 @@ def _every_matrix_counts_as_large(monkeypatch):
     monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
 
 
-def fast_model(config: GPT2Config = SMALL, seed: int = 0) -> GPT2:
+def fast_model(
+    config: GPT2Config = SMALL, seed: int = 0, precision: Precision = "float32"
+) -> GPT2:
     tensors = random_tensors(config, seed).items()
-    model = GPT2._wrap(config, assemble(config, tensors, CPU, may_move=True))
+    parts = assemble(config, tensors, CPU, precision=precision, may_move=True)
+    model = GPT2._wrap(config, parts)
     assert model.head is not None
     assert isinstance(model.h[0].mlp.c_fc, MatrixLinear)
     return model
@@ -37,6 +44,11 @@ def fast_model(config: GPT2Config = SMALL, seed: int = 0) -> GPT2:
 
 def taught_model(config: GPT2Config = SMALL, seed: int = 0) -> Transformer:
     return taught(GPT2.from_tensors(config, random_tensors(config, seed)))
+
+
+def model_without_forms() -> FastTransformer:
+    t = taught_model()
+    return FastTransformer(wte=t.wte, wpe=t.wpe, h=t.h, ln_f=t.ln_f, lm_head=t.lm_head)
 
 
 @given(configs(), batch_shapes(), SEEDS, st.data())
@@ -118,6 +130,51 @@ def test_trace_and_taught_have_the_taught_forms_and_the_same_numbers():
     )
     found = trace(model, [3, 1, 4])["logits"]
     assert torch.equal(found, plain.forward(torch.tensor([3, 1, 4])))
+
+
+# In int8 the rows that come in are rounded, too.
+@pytest.mark.parametrize(
+    ("make", "within"),
+    [
+        (model_without_forms, 1e-5),
+        (fast_model, 1e-5),
+        (lambda: fast_model(precision="int8"), 0.06),
+    ],
+)
+def test_every_way_to_the_logits_gives_those_of_the_taught_model(make, within):
+    model, ids = make(), random_ids(SMALL, 7)
+    right, cache = taught(model).forward(ids), PaddedCache(model)
+    agree(model.forward(ids), right, within)
+    agree(model.logits(model.final_state(ids)), right, within)
+    agree(model.last(ids), right[-1], within)
+    agree(model.last(ids[:4], cache), right[3], within)
+    agree(model.cached(ids[4:], cache), right[4:], within)
+    assert len(cache) == 7
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_taught_model_of_whole_numbers_is_wide_and_its_tied_head_one_tensor(tied):
+    config = replace(SMALL, tie_word_embeddings=tied)
+    model = fast_model(config, precision="int8")
+    plain, tensors = taught(model), random_tensors(config)
+    agree(plain.wte, tensors["wte.weight"], 0.01)
+    agree(plain.lm_head, tensors["wte.weight" if tied else "lm_head.weight"], 0.01)
+    assert (plain.lm_head is plain.wte) == tied
+
+
+def test_one_token_more_of_each_text_asks_for_no_mask(monkeypatch):
+    model, ids = fast_model(), random_ids(SMALL, 2, 5)
+    right, cache = model.last_logits(ids), model.new_cache()
+    model.last_logits(ids[:, :4], cache)
+    monkeypatch.setattr("gpt2hw.fast.causal_mask", None)
+    agree(model.last_logits(ids[:, 4:], cache), right, 1e-5)
+
+
+def test_a_user_s_default_device_has_no_say():
+    model, ids = fast_model(), random_ids(SMALL, 7)
+    right = model(ids)
+    with torch.device("meta"):
+        assert torch.equal(model(ids), right)
 
 
 def test_a_models_names_and_shapes_are_those_of_the_checkpoint():
