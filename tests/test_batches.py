@@ -114,6 +114,18 @@ def test_padding_is_remembered_when_a_token_comes_later(whole):
     assert cache.mask.shape == (2, 7)
 
 
+@pytest.mark.parametrize("axes", [(), (2,), (2, 3)])
+def test_a_mask_of_any_axes_grows_by_the_tokens_that_come_later(axes):
+    mask = torch.ones(*axes, 3).bool()
+    mask[..., 0] = False
+    cache = MODEL.new_cache()
+    MODEL(random_ids(SMALL, *axes, 3), cache, mask=mask)
+    MODEL(random_ids(SMALL, *axes, 2), cache)
+    assert cache.mask.shape == (*axes, 5)
+    assert torch.equal(cache.mask[..., :3], mask)
+    assert cache.mask[..., 3:].all()
+
+
 def test_a_mask_may_come_after_a_part_without_one():
     ids = random_ids(SMALL, 2, 3)
     cache = MODEL.new_cache()
