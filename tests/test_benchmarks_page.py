@@ -126,6 +126,15 @@ def test_a_floor_that_is_missed_is_marked(found: dict[str, Any]) -> None:
         assert ("(missed)" in table) is marked
 
 
+def test_why_a_floor_is_missed_is_told_and_only_then(found: dict[str, Any]) -> None:
+    def told(ratio: float) -> str:
+        changed = [{**one, "ratio": ratio, "floor": 1.0} for one in found["ratios"]]
+        return peers.why_missed({"ratios": changed})
+
+    assert told(1.0) == ""
+    assert told(0.9).split("\n\n") == list(peers.WHY.values())
+
+
 def test_no_figure_of_the_measurement_is_typed_into_the_page() -> None:
     prose = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
     prose = re.sub(r"\[.*?\]\(.*?\)", "", prose)

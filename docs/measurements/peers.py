@@ -184,6 +184,38 @@ def in_words(parts: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+WHY = {  # what a floor names -> why it may be missed, where it is
+    "float32, a token": (
+        "A token in float32 waits for the products of one row. torch hands them to "
+        "MKL, which reads no more than so much a second on each core. Where the memory "
+        "gives more, the kernel is the limit, and not the memory. llama.cpp brings a "
+        "kernel of its own. A dozen other forms of the product were tried, all that "
+        "torch was found to have, and none is faster. Norms, attention and GELU take another "
+        "tenth of a token."
+    ),
+    "start": (
+        "A start waits for the system to hand out memory for the weights: see "
+        "*system* above. How long that takes depends on the machine, and on what ran "
+        "before."
+    ),
+    "int8, a token, beside llama.cpp": (
+        "In int8, a third of a token is not the products: numbers are rounded, scaled "
+        "and added up in calls of torch, where llama.cpp has one kernel for all."
+    ),
+    "eight texts": (
+        "The products of eight rows are oneDNN's, which reads the weights at half the "
+        "speed of the memory."
+    ),
+}
+
+
+def why_missed(found: dict[str, Any]) -> str:
+    """A paragraph for each kind of floor that was missed."""
+    missed = [one["what"] for one in found["ratios"] if one["ratio"] < one["floor"]]
+    told = [why for kind, why in WHY.items() if any(kind in what for what in missed)]
+    return "\n\n".join(told)
+
+
 def ratio_table(found: dict[str, Any]) -> str:
     """What was asked for, and what came out."""
     lines = ["| | found | at least | aim |", "| --- | ---: | ---: | ---: |"]
