@@ -110,22 +110,16 @@ def test_a_rule_says_what_is_wrong():
             rules.zeros_stay_zeros(lambda _, found=(whole, step): found)
 
 
-def test_torch_s_product_is_taken_where_it_is_right(monkeypatch):
+@pytest.mark.parametrize("default", ["cpu", "meta"])
+def test_torch_s_product_is_taken_where_it_is_right(monkeypatch, default):
     def right(x, values):
         return by_plain_tensors(x, values).int()
 
     integer_product.cache_clear()
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, torch.device(default):
         patch.setattr(int8, "by_torch", right)
         assert integer_product() is right
     integer_product.cache_clear()
-
-
-def test_the_product_is_chosen_on_the_cpu_whatever_a_user_s_default():
-    chosen = integer_product()
-    integer_product.cache_clear()
-    with torch.device("meta"):
-        assert integer_product() is chosen
 
 
 def test_a_user_s_defaults_have_no_say():
