@@ -21,6 +21,7 @@ TESTS = {
     "rows": ("test_rows.py",),
     "half": ("test_half.py", "test_precision.py"),
     "int8": ("test_int8.py", "test_precision.py"),
+    "fast": ("test_fast.py",),
     "fast_block": ("test_fast_block.py",),
     "one_token": ("test_one_token.py",),
     "batches": ("test_batches.py", "test_one_token.py"),
