@@ -89,6 +89,62 @@ def test_where_onednn_is_missing_or_wrong_plain_tensors_take_its_place(
     assert gelu_of_many() is gelu_by_plain_tensors
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda found: found[None],
+        lambda found: found[:-1],
+        lambda found: found.double(),
+        lambda found: found.bfloat16().float(),
+    ],
+    ids=["an axis more", "a row less", "another type", "digits lost"],
+)
+def test_what_comes_out_must_be_alike_in_shape_type_and_digits(
+    spoil, monkeypatch, asked_anew
+):
+    monkeypatch.setattr(many_rows, "by_onednn", lambda x, v: spoil(x @ v.T))
+    monkeypatch.setattr(
+        many_rows, "gelu_by_onednn", lambda x, v, b: spoil(gelu(x @ v.T + b))
+    )
+    assert product_of_many() is by_plain_tensors
+    assert gelu_of_many() is gelu_by_plain_tensors
+
+
+def test_a_kernel_that_rounds_what_goes_in_is_not_taken(monkeypatch, asked_anew):
+    def rounded(x):
+        return x.bfloat16().float()
+
+    monkeypatch.setattr(many_rows, "by_onednn", lambda x, v: rounded(x) @ rounded(v).T)
+    monkeypatch.setattr(
+        many_rows, "gelu_by_onednn", lambda x, v, b: gelu(rounded(x) @ v.T + b)
+    )
+    assert product_of_many() is by_plain_tensors
+    assert gelu_of_many() is gelu_by_plain_tensors
+
+
+def test_the_choice_is_the_same_where_it_is_first_asked_for_under_autocast(asked_anew):
+    chosen = product_of_many(), gelu_of_many()
+    for choice in (product_of_many, gelu_of_many):
+        choice.cache_clear()
+    with torch.autocast("cpu"):
+        assert (product_of_many(), gelu_of_many()) == chosen
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda bias: bias.repeat_interleave(2)[::2],
+        lambda bias: bias[:, None].repeat(1, 3)[:, 0],
+        lambda bias: bias[:1].expand(67),
+    ],
+    ids=["every other", "a column", "one for all"],
+)
+def test_a_bias_may_lie_in_memory_as_it_likes(lie):
+    x, values, bias = normal(33, 5), normal(67, 5), lie(normal(67))
+    assert not bias.is_contiguous()
+    agree(gelu_of_many()(x, values, bias), gelu(x @ values.T + bias), 1e-5)
+
+
 def test_a_gelu_in_its_other_form_is_not_taken(monkeypatch, asked_anew):
     def by_erf(x, values, bias):
         return torch.nn.functional.gelu(x @ values.T + bias)
@@ -136,14 +192,36 @@ def test_a_gradient_is_found_where_it_is_asked_for():
     agree(x.grad, normal(4, 5).sum(0).expand(9, 5), 1e-6)
 
 
-def test_a_gradient_of_gelu_is_found_where_it_is_asked_for():
-    values, bias = normal(4, 5), normal(4)
+@pytest.mark.parametrize("asked", [0, 1, 2], ids=["rows", "matrix", "bias"])
+def test_a_gradient_of_gelu_is_found_wherever_it_is_asked_for(asked):
     gradients = []
     for way in (gelu_of_many(), lambda x, values, bias: gelu(x @ values.T + bias)):
-        x = normal(9, 5).requires_grad_()
-        way(x, values, bias).sum().backward()
-        gradients.append(x.grad)
+        given = [normal(9, 5), normal(4, 5, seed=1), normal(4, seed=2)]
+        given[asked].requires_grad_()
+        way(*given).sum().backward()
+        gradients.append(given[asked].grad)
     agree(*gradients, 1e-5)
+
+
+def test_the_gradient_of_a_matrix_is_found_where_it_is_asked_for():
+    values = normal(4, 5).requires_grad_()
+    product_of_many()(normal(9, 5), values).sum().backward()
+    agree(values.grad, normal(9, 5).sum(0).expand(4, 5), 1e-6)
+
+
+@pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"
+)
+def test_without_gradients_weights_that_could_have_them_are_multiplied_by_onednn(
+    monkeypatch,
+):
+    monkeypatch.setattr(many_rows, "by_plain_tensors", None)
+    monkeypatch.setattr(many_rows, "gelu_by_plain_tensors", None)
+    x, values, bias = normal(9, 5), normal(4, 5).requires_grad_(), normal(4)
+    with torch.no_grad():
+        agree(many_rows.by_onednn(x, values), x @ values.T, 1e-5)
+        found = many_rows.gelu_by_onednn(x, values, bias)
+        agree(found, gelu(x @ values.T + bias), 1e-5)
 
 
 def test_the_private_call_itself_may_be_gone(monkeypatch, asked_anew):

@@ -19,7 +19,7 @@ from gpt2hw.int8 import Int8Matrix, integer_product
 from gpt2hw.kv_cache import cached_forward
 from gpt2hw.linear import Linear
 from gpt2hw.loader import assemble
-from gpt2hw.many_rows import product_of_many
+from gpt2hw.many_rows import gelu_of_many, product_of_many
 from gpt2hw.one_token import FastCache, OneToken, prepared
 from gpt2hw.properties import kv_cache as rules
 from gpt2hw.properties.closeness import agree
@@ -282,11 +282,11 @@ def test_a_user_s_default_device_and_dtype_change_nothing(precision, dtype):
         for done in generate(model, tokenizer, prompts, max_new_tokens=4):
             yield torch.tensor(done.ids, device="cpu")
 
-    product_of_many.cache_clear()
-    integer_product.cache_clear()
+    for choice in (product_of_many, gelu_of_many, integer_product):
+        choice.cache_clear()
     right, before = list(all_ways()), torch.get_default_dtype()
-    product_of_many.cache_clear()
-    integer_product.cache_clear()
+    for choice in (product_of_many, gelu_of_many, integer_product):
+        choice.cache_clear()
     torch.set_default_dtype(dtype)
     try:
         with torch.device("meta"):

@@ -107,7 +107,7 @@ def fast_attention(
 def fast_inner(
     mlp: MLP, x: Float[Tensor, "*batch n_embd"]
 ) -> Float[Tensor, "*batch n_inner"]:
-    """Gelu of c_fc's map; of many rows in one call, where its matrix lies for it."""
+    """Gelu of c_fc's map; of many rows in one call, where c_fc has row blocks."""
     matrix = getattr(mlp.c_fc, "matrix", None)
     n_rows = x.numel() // x.shape[-1]
     if isinstance(matrix, RowMatrix) and n_rows >= MANY_ROWS:

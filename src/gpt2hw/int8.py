@@ -48,6 +48,8 @@ def quantize_one(
 ) -> tuple[Int8[Tensor, "1 n_in"], Float32[Tensor, ""]]:
     """What quantize makes of one row, in fewer calls.
 
+    (Steps of near the smallest float32, some 1e-38, come out larger.)
+
     >>> quantize_one(torch.tensor([2.54, -1.0, 0.011]))
     (tensor([[127, -50,   1]], dtype=torch.int8), tensor(0.0200))
     """
