@@ -190,8 +190,8 @@ WHY = {  # what a floor names -> why it may be missed, where it is
         "MKL, which reads no more than so much a second on each core. Where the memory "
         "gives more, the kernel is the limit, and not the memory. llama.cpp brings a "
         "kernel of its own. A dozen other forms of the product were tried, all that "
-        "torch was found to have, and none is faster. Norms, attention and GELU take another "
-        "tenth of a token."
+        "torch was found to have, and none is faster. Norms, attention and GELU take "
+        "another tenth of a token."
     ),
     "start": (
         "A start waits for the system to hand out memory for the weights: see "
@@ -235,27 +235,27 @@ def limit(found: dict[str, Any]) -> str:
     pairs = (["at 64", "gpt2hw float32"], ["limit of memory", "float32"])
     least, middle, most = (digits(allowed[k]) for k in ("least", "median", "most"))
     return (
-        "In the same rounds, the weights in float32 were read alone, with nothing "
-        f"computed: that would allow {middle} tokens a second ({least} in the slowest "
-        f"round, {most} in the fastest). gpt2hw float32 reaches "
-        f"{paired(found, *pairs):.0%} of it. Where the rounds are far apart, the "
-        "memory changed its speed between them."
+        "Just before and after each of gpt2hw float32's turns, memory was read, and "
+        "next to nothing computed. Were the weights read at that speed, it would be "
+        f"{middle} tokens a second ({least} in the slowest round, {most} in the "
+        f"fastest). gpt2hw float32 reaches {paired(found, *pairs):.0%} of it. Where "
+        "the rounds are far apart, the memory changed its speed between them."
     )
 
 
 def system(found: dict[str, Any]) -> str:
     """What of a start is the system's work."""
-    ours, theirs = (
-        rows(found, "system")[f"{name} float32"] for name in ("gpt2hw", "transformers")
-    )
-    spread = f"{digits(ours['least'])} to {digits(ours['most'])}"
+    told = [
+        f"{digits(row['median'])} s for {name.split()[0]} ({digits(row['least'])} to "
+        f"{digits(row['most'])} from round to round)"
+        for name, row in rows(found, "system").items()
+    ]
     return (
-        f"*system* is processor time that the system worked for the process: "
-        f"{digits(ours['median'])} s for this engine ({spread} from round to round), "
-        f"{digits(theirs['median'])} s for transformers. Most of it is memory. This "
-        "engine copies its weights and is handed as much, which takes two tenths of a "
-        "second on a machine of one's own; a virtual one may have to ask its host "
-        "for it, and wait a second. transformers maps the file, and needs little."
+        "*system* is processor time that the system worked for the process, until it "
+        f"had ended: {in_words(told)}. It hands out memory, among other things. gpt2hw "
+        "copies its weights into memory of its own, transformers maps the file. A "
+        "virtual machine may have to ask its host for memory that it has not used for "
+        "some seconds; the rounds are then far apart."
     )
 
 

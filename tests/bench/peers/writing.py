@@ -67,15 +67,20 @@ def compare(engines: Sequence[Worker]) -> dict[str, float]:
 def one_text(engines: Sequence[Worker], rounds: int, threads: int) -> Rounds:
     """Milliseconds of each prompt, and tokens a second after it.
 
-    And what the memory would allow at the time.
+    And what the memory allows just before and after the first engine's first turn: the
+    larger of both.
     """
     found: Rounds = {}
+    limits = found.setdefault("limit of memory", {"float32": []})["float32"]
     for number in range(rounds):
-        limit = tokens_of_reading_alone(CONFIG, threads)
-        found.setdefault("limit of memory", {}).setdefault("float32", []).append(limit)
         for position in POSITIONS:
             for engine in turns(engines, number):
+                is_first = engine is engines[0] and position == POSITIONS[0]
+                before = tokens_of_reading_alone(CONFIG, threads) if is_first else 0
                 prompt, _, *tokens = engine.written([random_ids(position)], N_NEW)
+                if is_first:
+                    after = tokens_of_reading_alone(CONFIG, threads)
+                    limits.append(max(before, after))
                 note(found, f"prompt of {position}", engine, 1000 * prompt)
                 speed = 1 / statistics.median(tokens)
                 note(found, f"at {position}", engine, speed)
