@@ -362,6 +362,7 @@ def test_a_standard_input_that_is_closed_is_an_error_of_ours(
             RuntimeError("[enforce fail] can't allocate memory: 9 bytes"),
             "not enough memory",
         ),
+        (RuntimeError("could not create a primitive"), "not enough memory"),
         (
             PermissionError(13, "Permission denied", "a.safetensors"),
             "a.safetensors: Perm",
@@ -388,6 +389,20 @@ def test_an_error_that_can_be_expected_is_told_in_one_line(
     errors = capsys.readouterr().err
     assert errors.startswith(f"gpt2hw: error: {told}")
     assert errors.count("\n") == 1
+
+
+def test_an_error_is_told_without_a_pattern_to_compile(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # That takes memory, of which there may be too little: it is what is to be told.
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("gpt2hw.cli._run", fail)
+    monkeypatch.setattr(re, "sub", fail)
+    monkeypatch.setattr(re, "compile", fail)
+    assert main([]) == 1
+    assert capsys.readouterr().err.startswith("gpt2hw: error: not enough memory")
 
 
 def test_a_fault_of_this_program_keeps_its_traceback(
@@ -424,6 +439,30 @@ def test_on_windows_a_closed_pipe_is_an_invalid_argument_without_a_name(
     monkeypatch.setattr(console.os, "name", "nt")
     assert console.is_closed_pipe(closed)
     assert not console.is_closed_pipe(bad_name)
+
+
+def test_only_what_is_imported_anew_is_left_out_of_the_search_for_garbage() -> None:
+    # In a process of its own: here, torch has long been imported. What a command leaves
+    # behind may be 20 MB.
+    program = (
+        "import gc\nfrom gpt2hw.cli import main\n"
+        "for _ in range(2):\n"
+        "    main(['tokenize', '--ids', 'Hi'])\n"
+        "    print(gc.get_freeze_count() * gc.isenabled())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=CLEAN
+    )
+    first, second = map(int, done.stdout.splitlines()[1::2])
+    assert 10_000 < second <= first
+
+
+def test_a_file_that_an_interruption_leaves_open_is_no_warning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with console.warnings_in_one_line():
+        warnings.warn("unclosed file", ResourceWarning, stacklevel=1)
+    assert capsys.readouterr().err == ""
 
 
 # Whole processes
@@ -502,6 +541,32 @@ def test_a_file_that_grows_too_large_is_named(tmp_path: Path) -> None:
         )
     assert done.stderr == b"gpt2hw: error: standard output: File too large\n"
     assert done.returncode == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs ulimit -v")
+@pytest.mark.parametrize("kilobytes", [300_000, 430_000, 500_000, 550_000])
+@pytest.mark.parametrize(
+    "arguments",
+    [["generate", "Hi"], ["evaluate", "-"], ["bench", "--random", "distilgpt2"]],
+)
+def test_too_little_memory_for_torch_is_told_before_its_import(
+    arguments: list[str], kilobytes: int
+) -> None:
+    limited = ["sh", "-c", f'ulimit -v {kilobytes}; "$0" "$@"', *COMMAND]
+    done = subprocess.run(
+        [*limited, *arguments],
+        input="Hi there",
+        capture_output=True,
+        text=True,
+        env=CLEAN,
+        timeout=60,
+    )
+    assert re.fullmatch(
+        "gpt2hw: error: not enough memory: torch takes [0-9]+ MB more, and the limit"
+        rf" \(ulimit -v\) is {kilobytes * 1024 // 1_000_000} MB in all\n",
+        done.stderr,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
 
 
 def test_warnings_are_ours_by_their_module_and_not_by_their_folder(

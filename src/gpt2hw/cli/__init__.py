@@ -110,9 +110,15 @@ def _message(error: Exception, lost: OSError | None = None) -> str | None:
             file = "standard output"  # what else is written has a name
         file = in_a_line(str(file)) if file else None
         return f"{file}: {error.strerror}" if file else error.strerror or str(error)
-    signs = ("out of memory", "not enough memory", "allocate memory")  # torch's own
     if isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+        isinstance(error, RuntimeError) and _is_of_memory(str(error))
     ):
         return "not enough memory: a smaller model or a shorter text takes less"
     return None
+
+
+def _is_of_memory(message: str) -> bool:
+    """Whether a RuntimeError's message is torch's, or its oneDNN's, of no memory."""
+    signs = ("out of memory", "not enough memory", "allocate memory")
+    whole = ("could not create a primitive", "could not execute a primitive")
+    return message in whole or any(sign in message for sign in signs)

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt2hw.cli import console
-from gpt2hw.cli.options import Model, Precision, Threads, load, usual_threads
+from gpt2hw.cli.options import (
+    Model,
+    Precision,
+    Threads,
+    check_room_for_torch,
+    load,
+    usual_threads,
+)
 from gpt2hw.cli.text import legible
 from gpt2hw.cli.usage import WrongUse, choice
 from gpt2hw.config import PUBLISHED
@@ -62,6 +69,7 @@ def bench(
 
 def _random(shape: str, threads: int | None, precision: str) -> "GPT2":
     config = PUBLISHED[shape]
+    check_room_for_torch()
     with console.importing():
         import torch
 

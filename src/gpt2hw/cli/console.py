@@ -198,16 +198,19 @@ def _no_collecting() -> Iterator[None]:
     """No search for garbage: what is imported stays, and torch makes 170,000 objects.
 
     Searching through them again and again takes a fifth of a second; they are left out
-    of later searches, too.
+    of later searches, too. Where all is there already, nothing is: what an earlier
+    command left behind would stay for ever.
     """
     if "torch" in sys.modules or not gc.isenabled():
         yield
         return
+    n_modules = len(sys.modules)
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
+        if len(sys.modules) > n_modules:
+            gc.freeze()
         gc.enable()
 
 
@@ -223,6 +226,7 @@ def warnings_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.filterwarnings("ignore", module=r"torch(\.|$)")
+        warnings.simplefilter("ignore", ResourceWarning)  # Ctrl-C leaves files open
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         yield
 

@@ -14,6 +14,9 @@ NARROWEST = 20  # columns; a terminal that claims fewer gets lines of this width
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # What ends a line or turns it around: in a table or a message it would forge another.
 _LINE_BREAKERS = re.compile("[\n\t\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Compiled here, not when an error is told: that one may be of too little memory.
+_SPACES = re.compile("[\t\u2028\u2029]")
+_SURROGATES = re.compile("[\ud800-\udfff]+")
 _SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\\": r"\\"}
 _UNDECODED = range(0xDC80, 0xDD00)  # surrogateescape's stand-ins for bytes
 
@@ -36,7 +39,7 @@ def legible(text: str) -> str:
     >>> print(legible("caf\udcc3\udca9 \udcff"))
     café \xff
     """
-    return re.sub("[\ud800-\udfff]+", lambda m: _read_anew(m[0]), text)
+    return _SURROGATES.sub(lambda m: _read_anew(m[0]), text)
 
 
 def _read_anew(surrogates: str) -> str:
@@ -85,7 +88,7 @@ def one_line(message: str) -> str:
             joined += "."
         joined += f" {line.strip()}"
         was_indented = is_indented
-    joined = re.sub("[\t\u2028\u2029]", " ", joined)
+    joined = _SPACES.sub(" ", joined)
     return in_a_line(joined.replace("\n", " "))
 
 

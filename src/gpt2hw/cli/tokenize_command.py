@@ -53,8 +53,8 @@ def tokenize(
     a terminal a space is shown as a dot; in a pipe each token has a line of its own.
     """
     one_of({"--ids": ids, "--json": as_json, "--explain": explain, "--decode": decode})
-    from gpt2hw.tokenizer import Tokenizer
-
+    with console.importing():
+        from gpt2hw.tokenizer import Tokenizer
     given = text_of(text)
     tokenizer = Tokenizer.from_pretrained(model)
     if decode:
