@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        console.prepare()
+        console.prepare(process_is_ours=argv is None)
         status = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except KeyboardInterrupt:

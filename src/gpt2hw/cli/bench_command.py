@@ -10,7 +10,6 @@ from gpt2hw.cli.options import (
     Model,
     Precision,
     Threads,
-    check_room_for_torch,
     load,
     usual_threads,
 )
@@ -69,7 +68,6 @@ def bench(
 
 def _random(shape: str, threads: int | None, precision: str) -> "GPT2":
     config = PUBLISHED[shape]
-    check_room_for_torch()
     with console.importing():
         import torch
 

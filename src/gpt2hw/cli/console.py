@@ -21,13 +21,19 @@ from typing import Any, TextIO
 from gpt2hw.cli.text import json_text, one_line
 from gpt2hw.errors import GPT2HWError
 
+_process_is_ours = False  # as `prepare` is told
 
-def prepare() -> None:
+
+def prepare(*, process_is_ours: bool) -> None:
     """Makes standard output and error take any text.
+
+    `process_is_ours`: whether it ends with the command.
 
     A character that the console's encoding lacks is written as an escape (\\u2019). A
     pipe or a file gets line ends as they are, on Windows too.
     """
+    global _process_is_ours
+    _process_is_ours = process_is_ours
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as with `>&-`
             nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
@@ -198,19 +204,17 @@ def _no_collecting() -> Iterator[None]:
     """No search for garbage: what is imported stays, and torch makes 170,000 objects.
 
     Searching through them again and again takes a fifth of a second; they are left out
-    of later searches, too. Where all is there already, nothing is: what an earlier
-    command left behind would stay for ever.
+    of later searches, too. In a process that goes on after the command, nothing
+    changes: what of its own is there now would be left out as well.
     """
-    if "torch" in sys.modules or not gc.isenabled():
+    if not _process_is_ours or "torch" in sys.modules or not gc.isenabled():
         yield
         return
-    n_modules = len(sys.modules)
     gc.disable()
     try:
         yield
     finally:
-        if len(sys.modules) > n_modules:
-            gc.freeze()
+        gc.freeze()
         gc.enable()
 
 

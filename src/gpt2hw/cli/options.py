@@ -1,10 +1,5 @@
 """What several commands share: their common options, and the texts they are given."""
 
-import mmap
-import os
-import sys
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,16 +7,13 @@ import typer
 from gpt2hw.cli import console
 from gpt2hw.cli.text import counted
 from gpt2hw.cli.usage import choice, whole
-from gpt2hw.errors import ContextError, GPT2HWError
+from gpt2hw.errors import ContextError
 
 if TYPE_CHECKING:
     from gpt2hw.config import GPT2Config
     from gpt2hw.pretrained import GPT2
     from gpt2hw.tokenizer import Tokenizer
 
-# Address space that an import of torch takes, in bytes, beside torch's own libraries:
-# numpy comes with it, whose OpenBLAS has a stack and a buffer for each core, up to 64.
-WITH_TORCH, EACH_CORE = 130_000_000, 42_000_000
 SMALL = 10_000_000  # parameters; below, threads wait for each other more than they do
 MODELS = "tiny, gpt2 (-medium, -large, -xl), distilgpt2, owner/name, or a folder"
 
@@ -111,39 +103,6 @@ def too_long(n_prompt: int, n_ctx: int, n_new: int | None = None) -> ContextErro
     )
 
 
-def check_room_for_torch() -> None:
-    """Raises GPT2HWError where the system's limit leaves too little memory for torch.
-
-    Its import would end in another library's words, in an abort, or not at all.
-    """
-    if sys.platform == "win32" or "torch" in sys.modules:
-        return
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    torch = find_spec("torch")
-    if limit == resource.RLIM_INFINITY or torch is None or torch.origin is None:
-        return
-    libraries = Path(torch.origin).parent.glob("lib/*.so*")
-    needed = sum(file.stat().st_size for file in libraries) + WITH_TORCH
-    needed += EACH_CORE * (_blas_threads() - 1)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    try:  # a mapping that may not be written takes addresses alone
-        mmap.mmap(-1, needed, flags=flags, prot=mmap.PROT_READ).close()
-    except OSError:
-        raise GPT2HWError(
-            f"not enough memory: torch takes {needed // 1_000_000} MB more, and the"
-            f" limit (ulimit -v) is {limit // 1_000_000} MB in all"
-        ) from None
-
-
-def _blas_threads() -> int:
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-    given = next(filter(None, map(os.environ.get, names)), "")
-    n = int(given) if given.isdecimal() else os.cpu_count() or 1
-    return min(max(n, 1), 64)
-
-
 def load(
     model: str,
     device: str = "cpu",
@@ -159,7 +118,6 @@ def load(
     if threads is None:
         threads = usual_threads(read_config(folder))
     tokenizer = Tokenizer.from_pretrained(model)
-    check_room_for_torch()
     with console.importing():
         import torch
 
