@@ -491,7 +491,8 @@ def test_the_search_for_garbage_goes_on_after_an_import_that_fails(
             assert gc.isenabled() is not ours
             raise ImportError
 
-    pytest.raises(ImportError, imports)
+    with pytest.raises(ImportError):
+        imports()
     assert gc.isenabled()
 
 
