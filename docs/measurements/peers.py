@@ -205,8 +205,8 @@ WHY = {  # what a floor names -> why it may be missed, where it is
     "int8, at 960": (
         "In int8, the keys and values of 960 tokens, which keep 32 bits, are more than "
         "half as many bytes as all the weights. Where nothing but reading counts, a "
-        "token there has two thirds of the speed that it has at 64; what is not reading "
-        "brings the two nearer to each other."
+        "token there has two thirds of the speed that it has at 64. Whatever else a "
+        "token takes brings the two nearer to each other."
     ),
     "eight texts": (
         "The products of eight rows are oneDNN's, which reads the weights at half the "
