@@ -28,7 +28,7 @@ from gpt2hw.kv_cache import LayerCache
 from gpt2hw.linear import Linear
 from gpt2hw.many_rows import by_plain_tensors
 from gpt2hw.model import unembed
-from gpt2hw.one_token import PreparedBlock
+from gpt2hw.one_token import state_after_one_token
 from gpt2hw.rows import RowMatrix
 from gpt2hw.sampling import keep_top_p
 from gpt2hw.tracing import _trace_block
@@ -63,7 +63,9 @@ PLANTED = {
     "fast_block": lambda: many_queries(
         *(torch.zeros(2, 3),) * 3, torch.ones(3, 2).bool()
     ),
-    "one_token": lambda: PreparedBlock(*(None,) * 6, layer=torch.zeros(3, 2, 4, 3)),
+    "one_token": lambda: state_after_one_token(
+        MODEL, torch.zeros(2).long(), MODEL.new_cache()
+    ),
     "batches": lambda: positions(torch.ones(1, 3)),
     "continuing": lambda: ROW.go_on(torch.zeros(1, 5)),
     "batch_generation": lambda: Batch(OneRowTooFew(**vars(MODEL))).next_logits([ROW]),
