@@ -443,7 +443,7 @@ def test_on_windows_a_closed_pipe_is_an_invalid_argument_without_a_name(
 
 
 COUNTS_GARBAGE = """
-import gc, sys
+import gc
 from gpt2hw.cli import main
 {before}
 main({argv})

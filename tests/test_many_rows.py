@@ -21,14 +21,17 @@ from gpt2hw.properties.seeded import normal
 SIZES = st.integers(1, 70)
 
 
+def forget() -> None:
+    product_of_many.cache_clear()
+    gelu_of_many.cache_clear()
+
+
 @pytest.fixture
 def asked_anew():
     """The choice is made once in a process; here it is made again, and forgotten."""
-    for choice in (product_of_many, gelu_of_many):
-        choice.cache_clear()
+    forget()
     yield
-    for choice in (product_of_many, gelu_of_many):
-        choice.cache_clear()
+    forget()
 
 
 @given(SIZES, SIZES, SIZES, st.integers(0, 99))
@@ -122,11 +125,15 @@ def test_a_kernel_that_rounds_what_goes_in_is_not_taken(monkeypatch, asked_anew)
     assert gelu_of_many() is gelu_by_plain_tensors
 
 
-def test_the_choice_is_the_same_where_it_is_first_asked_for_under_autocast(asked_anew):
+@pytest.mark.parametrize(
+    "within",
+    [lambda: torch.autocast("cpu"), lambda: torch.device("meta")],
+    ids=["autocast", "another default device"],
+)
+def test_the_choice_is_the_same_wherever_it_is_first_asked_for(within, asked_anew):
     chosen = product_of_many(), gelu_of_many()
-    for choice in (product_of_many, gelu_of_many):
-        choice.cache_clear()
-    with torch.autocast("cpu"):
+    forget()
+    with within():
         assert (product_of_many(), gelu_of_many()) == chosen
 
 
@@ -176,14 +183,6 @@ def test_the_question_takes_nothing_of_a_user_s_random_numbers(asked_anew):
     product_of_many()
     gelu_of_many()
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_the_question_is_asked_on_the_cpu_whatever_a_user_s_default(asked_anew):
-    chosen = product_of_many(), gelu_of_many()
-    for choice in (product_of_many, gelu_of_many):
-        choice.cache_clear()
-    with torch.device("meta"):
-        assert (product_of_many(), gelu_of_many()) == chosen
 
 
 def test_a_gradient_is_found_where_it_is_asked_for():

@@ -184,7 +184,7 @@ def in_words(parts: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-WHY = {  # what a floor names -> why it may be missed, where it is
+WHY = {  # what a floor names -> why it was missed, found out by hand
     "float32, a token": (
         "A token in float32 waits for the products of one row. torch hands them to "
         "MKL, which reads no more than so much a second on each core. Where the memory "
@@ -242,9 +242,9 @@ def limit(found: dict[str, Any]) -> str:
     pairs = (["at 64", "gpt2hw float32"], ["limit of memory", "float32"])
     least, middle, most = (digits(allowed[k]) for k in ("least", "median", "most"))
     return (
-        "Just before and after each of gpt2hw float32's turns, memory was read, and "
-        "next to nothing computed. Were the weights read at that speed, it would be "
-        f"{middle} tokens a second ({least} in the slowest round, {most} in the "
+        "Just before and after each of gpt2hw float32's turns at 64, memory was read, "
+        "and next to nothing computed. Were the weights read at that speed, it would "
+        f"be {middle} tokens a second ({least} in the slowest round, {most} in the "
         f"fastest). gpt2hw float32 reaches {paired(found, *pairs):.0%} of it. Where "
         "the rounds are far apart, the memory changed its speed between them."
     )

@@ -72,7 +72,6 @@ class OneToken:
         self.inner = store.new_empty(n_inner)
         self.added = store.new_empty(n_embd)
         self.store = store
-        self.both = store.view(-1, *store.shape[2:])  # k, v, k, v, ...
         self.blocks = [
             PreparedBlock(
                 ln_1=block.ln_1,
@@ -90,9 +89,9 @@ class OneToken:
     ) -> Float[Tensor, " n_embd"]:
         """x, which is written over, after all blocks."""
         places = self.store.narrow(3, n_past, 1).unbind()
-        seen = self.both.narrow(2, 0, n_past + 1).unbind()
-        keys, values = seen[0::2], seen[1::2]
-        for block, place, k, v in zip(self.blocks, places, keys, values, strict=True):
+        keys, values = self.store.narrow(3, 0, n_past + 1).unbind(1)
+        layers = zip(places, keys.unbind(), values.unbind(), strict=True)
+        for block, (place, k, v) in zip(self.blocks, layers, strict=True):
             block.c_attn(fast_norm(block.ln_1, x))
             place.copy_(self.key_and_value)
             self.attend(k, v)

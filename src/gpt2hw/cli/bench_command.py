@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpt2hw.cli import console
-from gpt2hw.cli.options import (
-    Model,
-    Precision,
-    Threads,
-    load,
-    usual_threads,
-)
+from gpt2hw.cli.options import Model, Precision, Threads, load, usual_threads
 from gpt2hw.cli.text import legible
 from gpt2hw.cli.usage import WrongUse, choice
 from gpt2hw.config import PUBLISHED

@@ -4,9 +4,9 @@ Ours is the command line; theirs is the shortest script with transformers that d
 same. Both load the folder's tokenizer and model, and print the token. The memory is the
 most that the process held at any time.
 
-Told apart is what the system worked for the process. Memory is most of that: an engine
-that copies its weights is handed as much, and a virtual machine may have to ask its
-host for it.
+Told apart is what the system worked for the process. Memory is a part of that: an
+engine that copies its weights is handed as much, and a virtual machine may have to ask
+its host for it.
 
 Run as a script, in a small process: Linux counts into a process's peak what the one
 that started it held.
