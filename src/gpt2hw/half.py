@@ -110,7 +110,7 @@ def scale_of(x: Float32[Tensor, "*batch n_in"]) -> Float32[Tensor, ""]:
     tensor(8.)
     """
     room = 2.0 ** ceil(log2(x.shape[-1]) / 2)
-    return torch.add(TINY, x.abs().amax(), alpha=room)
+    return torch.add(TINY, x.abs().max(), alpha=room)
 
 
 def pieces(

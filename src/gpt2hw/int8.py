@@ -53,7 +53,7 @@ def quantize_one(
     >>> quantize_one(torch.tensor([2.54, -1.0, 0.011]))
     (tensor([[127, -50,   1]], dtype=torch.int8), tensor(0.0200))
     """
-    step = torch.add(TINY, x.abs().amax(), alpha=1 / LARGEST)  # never 0
+    step = torch.add(TINY, x.abs().max(), alpha=1 / LARGEST)  # never 0
     return (x / step).round_().to(torch.int8)[None], step
 
 
@@ -95,12 +95,12 @@ class Int8Matrix:
     ) -> Callable[[Float32[Tensor, " n_in"]], None]:
         """A function that writes one row's product, plus the bias, into `out`."""
         values, scales, row_of_out = self.values, self.scales, out[None]
-        multiply = integer_product()
+        multiply, scaled = integer_product(), torch.empty_like(row_of_out)
 
         def product(x: Tensor) -> None:
             whole, step = quantize_one(x)
-            found = multiply(whole, values) * scales
-            torch.add(found.mul_(step), bias, out=row_of_out)
+            torch.mul(multiply(whole, values), scales, out=scaled)
+            torch.addcmul(bias, scaled, step, out=row_of_out)
 
         return product
 
