@@ -1,5 +1,7 @@
 """Weights in 16 bits, by the rules that the chapter shows."""
 
+import importlib.util
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -26,6 +28,19 @@ def test_a_row_of_any_size_keeps_its_digits(n_in, n_out, size, seed):
 @pytest.mark.parametrize("n_in", [1, 3, 768])
 def test_zeros_stay_zeros(n_in):
     rules.zeros_stay_zeros(one_row, normal(5, n_in).half())
+
+
+def test_a_default_set_before_the_import_changes_nothing():
+    spec = importlib.util.find_spec("gpt2hw.half")
+    assert spec is not None and spec.loader is not None
+    half, before = importlib.util.module_from_spec(spec), torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            spec.loader.exec_module(half)
+    finally:
+        torch.set_default_dtype(before)
+    assert (half.TINY.dtype, half.TINY.device.type) == (torch.float32, "cpu")
 
 
 @pytest.mark.parametrize("n", [1, 2048, 2050, 4096, 60000])

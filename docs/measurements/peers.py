@@ -192,7 +192,7 @@ WHY = {  # what a floor names -> why it was missed, found out by hand
         "kernel of its own. Of a dozen other forms of the product, one was faster, by "
         "3 to 8%: embedding_bag, with the matrix cut into panels of columns. But "
         "prompts cannot read the numbers in that order. Norms, attention and GELU take "
-        "another tenth of a token."
+        "another 7 to 10% of a token."
     ),
     "start": (
         "A start waits for the system to hand out memory for the weights: see "
