@@ -32,7 +32,8 @@ def test_zeros_stay_zeros(n_in):
 
 def test_a_default_set_before_the_import_changes_nothing():
     spec = importlib.util.find_spec("gpt2hw.half")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     half, before = importlib.util.module_from_spec(spec), torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:

@@ -187,10 +187,11 @@ def in_words(parts: Sequence[str]) -> str:
 WHY = {  # what a floor names -> why it was missed, found out by hand
     "float32, a token": (
         "A token in float32 waits for the products of one row. torch hands them to "
-        "MKL, which reads no more than so much a second on each core. Where the memory "
-        "gives more, the kernel is the limit, and not the memory. llama.cpp brings a "
-        "kernel of its own. Of a dozen other forms of the product, one was faster, by "
-        "3 to 8%: embedding_bag, with the matrix cut into panels of columns. But "
+        "MKL, which reads only a certain amount a second on each core. Where the "
+        "memory gives more, the kernel is the limit, and not the memory. llama.cpp "
+        "brings a kernel of its own. Of a dozen other forms of the product, one was "
+        "faster, by 3 to 8%: torch's embedding_bag, which adds up rows of a table, "
+        "each times a number, over a matrix that lies 128 outputs by 128. But "
         "prompts cannot read the numbers in that order. Norms, attention and GELU take "
         "another 7 to 10% of a token."
     ),
@@ -245,8 +246,36 @@ def limit(found: dict[str, Any]) -> str:
         "Just before and after each of gpt2hw float32's turns at 64, memory was read, "
         "and next to nothing computed. Were the weights read at that speed, it would "
         f"be {middle} tokens a second ({least} in the slowest round, {most} in the "
-        f"fastest). gpt2hw float32 reaches {paired(found, *pairs):.0%} of it. Where "
-        "the rounds are far apart, the memory changed its speed between them."
+        f"fastest). gpt2hw float32 reaches {paired(found, *pairs):.0%} of it"
+        + by_memory(found)
+    )
+
+
+APART = 1.25  # of one memory in all rounds, the fastest is nearer to the slowest
+
+
+def by_memory(found: dict[str, Any]) -> str:
+    """The share of the limit in slow rounds and in fast ones, if memory had both."""
+    allowed = rows(found, "limit of memory")["float32"]
+    if allowed["most"] < APART * allowed["least"]:
+        return "."
+    ours = rows(found, "at 64")["gpt2hw float32"]["rounds"]
+    between = (allowed["most"] * allowed["least"]) ** 0.5
+    shares = [
+        (limit > between, one / limit)
+        for one, limit in zip(ours, allowed["rounds"], strict=True)
+    ]
+    slow, fast = (
+        [share for is_fast, share in shares if is_fast == kind]
+        for kind in (False, True)
+    )
+    return (
+        f": {statistics.median(slow):.0%} in {len(slow)} rounds, and "
+        f"{statistics.median(fast):.0%} in the {len(fast)} in which memory was up to "
+        f"{allowed['most'] / allowed['least']:.1f} times as fast. So a median in the "
+        "table below may fall into a fast round for one engine and into a slow one for "
+        "the next, or for one position and not for the next: the ratios are to be "
+        "trusted, which are taken round by round."
     )
 
 
@@ -260,7 +289,8 @@ def system(found: dict[str, Any]) -> str:
     return (
         "*system* is processor time that the system worked for the process, until it "
         f"had ended: {in_words(told)}. It hands out memory, among other things. gpt2hw "
-        "copies its weights into memory of its own, transformers maps the file. A "
+        "copies its weights into memory of its own, since it turns them and lays them "
+        "in large pages (step 9); transformers maps the file. A "
         "virtual machine may have to ask its host for memory that it has not used for "
         "some seconds; the rounds are then far apart."
     )

@@ -15,6 +15,8 @@ import statistics
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,8 +27,8 @@ from torch import Tensor
 from gpt2hw import GPT2, GPT2Config
 from gpt2hw.benchmark import Benchmark, measure
 from gpt2hw.half import WIDENED_AT_ONCE, product_by_pieces
-from gpt2hw.many_rows import product_of_many
 from gpt2hw.precisions import Precision
+from gpt2hw.rows import RowMatrix
 
 PRECISIONS = get_args(Precision)
 ROUNDS = 3
@@ -88,18 +90,20 @@ def errors(models: dict[str, GPT2]) -> dict[str, dict[str, float]]:
 def products() -> dict[str, Any]:
     """Milliseconds of one matrix's product, by rows: in float16, widened, in float32.
 
-    The matrix is c_fc's of 124M, [3072, 768].
+    The matrix is c_fc's of 124M, [3072, 768]; there are as many of it as a model has,
+    and each call takes the next, so that it comes from memory.
     """
     generator = torch.Generator().manual_seed(0)
-    wide = torch.randn(3072, 768, generator=generator)
-    half = wide.half()
+    wides = torch.randn(GPT2Config().n_layer, 3072, 768, generator=generator)
+    turns = {p: cycle(m) for p, m in (("wide", wides), ("half", wides.half()))}
+    wide, half = (partial(next, turns[p]) for p in ("wide", "half"))
     found: dict[str, list[float]] = {"float16": [], "widened": [], "float32": []}
     for n in N_ROWS:
         x = torch.randn(n, 768, generator=generator)
         works = {
-            "float16": lambda x=x: x.half() @ half.T,
-            "widened": lambda x=x: product_by_pieces(x, half, WIDENED_AT_ONCE),
-            "float32": lambda x=x: product_of_many()(x, wide),
+            "float16": lambda x=x: x.half() @ half().T,
+            "widened": lambda x=x: product_by_pieces(x, half(), WIDENED_AT_ONCE),
+            "float32": lambda x=x: RowMatrix(wide())(x),
         }
         times: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(9):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -27,6 +28,8 @@ from gpt2hw.fast import taught
 from gpt2hw.huge_pages import empty
 from gpt2hw.kv_cache import cached_forward
 from gpt2hw.layout import n_parameters
+from gpt2hw.linear import Linear
+from gpt2hw.model import Transformer
 from gpt2hw.rows import RowMatrix
 
 Work = Callable[[], object]
@@ -168,11 +171,15 @@ def pages() -> dict[str, float]:
 
 
 def a_step(model: GPT2, n_texts: int = 1) -> Work:
-    """One more token of each of so many texts; the cache has room for all rounds."""
+    """One more token of each of so many texts; the cache has room for all rounds.
+
+    One text is no batch of one: it goes the way of `generate`.
+    """
     cache = model.new_cache()
     ids = torch.arange(n_texts * POSITION).view(n_texts, -1) % model.config.n_vocab
+    ids = ids[0] if n_texts == 1 else ids
     model.last_logits(ids, cache)
-    return lambda: model.last_logits(ids[:, :1], cache)
+    return lambda: model.last_logits(ids[..., :1], cache)
 
 
 def decoding(model: GPT2) -> float:
@@ -182,9 +189,33 @@ def decoding(model: GPT2) -> float:
     return median(seconds(step) for _ in range(N_STEPS))
 
 
-def decoding_as_taught(model: GPT2) -> float:
+def as_in_the_file(model: GPT2) -> Transformer:
+    """Its taught form, with the blocks' matrices by inputs."""
+    plain = taught(model)
+
+    def turned(linear: Linear) -> Linear:
+        return replace(linear, weight=linear.weight.contiguous())
+
+    blocks = (
+        replace(
+            block,
+            attn=replace(
+                block.attn,
+                c_attn=turned(block.attn.c_attn),
+                c_proj=turned(block.attn.c_proj),
+            ),
+            mlp=replace(
+                block.mlp, c_fc=turned(block.mlp.c_fc), c_proj=turned(block.mlp.c_proj)
+            ),
+        )
+        for block in plain.h
+    )
+    return replace(plain, h=tuple(blocks))
+
+
+def decoding_as_taught(plain: Transformer, model: GPT2) -> float:
     """The same, of its taught form."""
-    plain, cache = taught(model), model.new_cache()
+    cache = model.new_cache()
     ids = torch.arange(POSITION)
     cached_forward(plain, ids, cache)
     one = ids[:1]
@@ -223,7 +254,7 @@ def calls() -> list[str]:
 
 def with_each_number_of_threads(model: GPT2, matrices: list[Tensor]) -> Any:
     """What depends on it."""
-    tiny = GPT2.from_pretrained("tiny")
+    tiny, plain = GPT2.from_pretrained("tiny"), as_in_the_file(model)
     works: dict[str, Callable[[], Any]] = {
         "reading": reading,
         "square": square,
@@ -231,7 +262,7 @@ def with_each_number_of_threads(model: GPT2, matrices: list[Tensor]) -> Any:
         "by_rows": lambda: by_rows(matrices, plainly=False),
         "by_rows_plainly": lambda: by_rows(matrices, plainly=True),
         "token": lambda: decoding(model),
-        "token_taught": lambda: decoding_as_taught(model),
+        "token_taught": lambda: decoding_as_taught(plain, model),
         "token_tiny": lambda: decoding(tiny),
     }
     return {

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpt2hw import huge_pages
 from gpt2hw.pretrained import GPT2
 from gpt2hw.rows import RowMatrix
 
@@ -147,8 +148,11 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _reading() -> Iterator[tuple[str, Callable[[], float]]]:
-    """Three kernels that read READ_AT_ONCE bytes and do little else."""
-    numbers = torch.ones(READ_AT_ONCE // 4, device="cpu")
+    """Three kernels that read READ_AT_ONCE bytes and do little else.
+
+    The bytes lie as the weights of a model that was loaded, in huge pages.
+    """
+    numbers = huge_pages.empty((READ_AT_ONCE // 4,), torch.float32).fill_(1)
     matrix, row = RowMatrix(numbers.view(-1, 1024)), torch.ones(1, 1024, device="cpu")
     yield "sum", lambda: _seconds(numbers.sum)
     yield "largest", lambda: _seconds(numbers.max)

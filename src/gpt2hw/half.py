@@ -90,8 +90,8 @@ def one_row(
     """One row in float16, scaled so that neither it nor a result leaves the range.
 
     It holds for weights below 65,504 over the root of n_in, some thousand: those of a
-    model are a thousandth of that. What is lost by the scale are digits of numbers that
-    are a thousand times smaller than the row's largest, where they count for little.
+    model are a thousandth of that. What is lost by the scale are digits of numbers some
+    hundred times smaller than the row's largest, where they count for little.
 
     >>> one_row(torch.tensor([1e6, 0.0]), torch.eye(2, dtype=torch.float16))
     tensor([1000000.,       0.])
