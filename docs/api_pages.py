@@ -150,7 +150,7 @@ def groups() -> dict[str, list[str]]:
 
 def navigation() -> str:
     """The lines of mkdocs.yml that list the pages."""
-    lines = ["      - API:", "          - All rooms: reference/api/index.md"]
+    lines = ["      - API:", "          - The rooms: reference/api/index.md"]
     for title, members in groups().items():
         lines.append(f"          - {title}:")
         lines += [

@@ -20,13 +20,13 @@ DOCS = Path(__file__).resolve().parent
 PROMPT = "Once upon a time"
 # Step -> its chapter, its title, and the room that stands in until it is written.
 STEPS = {
-    "1": ("step1_download_model", "The weight file", "header"),
+    "1": ("step1_download_model", "Download and explore", "header"),
     "2": ("step2_tokenizer", "The tokenizer", "tokenizer"),
-    "3": ("step3_embeddings", "Embeddings", "embeddings"),
-    "4a": ("step4a_attention", "Attention, one head", "attention"),
-    "4b": ("step4b_attention", "Attention, all heads", "attention"),
+    "3": ("step3_embeddings", "Embeddings and positions", "embeddings"),
+    "4a": ("step4a_attention", "Attention: one head", "attention"),
+    "4b": ("step4b_attention", "Attention: all heads", "attention"),
     "5": ("step5_transformer_block", "The transformer block", "block"),
-    "6": ("step6_forward_pass", "The forward pass", "model"),
+    "6": ("step6_forward_pass", "The forward pass and logits", "model"),
     "7": ("step7_generation", "Generation", "generation"),
     "8": ("step8_kv_cache", "The KV cache", "kv_cache"),
     "9": ("step9_where_the_time_goes", "Where the time goes", "rows"),

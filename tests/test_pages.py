@@ -141,3 +141,14 @@ def rows_of(table: str) -> list[list[str]]:
     """The rows of a Markdown table below its head, cell by cell."""
     lines = table.split("\n")[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+@each_step
+def test_a_step_has_one_name(page):
+    title = re.search(r"^# (.+)$", text_of(page), re.MULTILINE)[1]
+    number = re.match(r"step(\d+[ab]?)", page.stem)[1]
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for at in (f"steps/{page.name}", f"notebooks/{page.stem}.ipynb"):
+        assert f'- "{number}. {title}": {at}\n' in config
+    home = (ROOT / "docs" / "home.py").read_text(encoding="utf-8")
+    assert f'"{number}": ("{page.stem}", "{title}"' in home
