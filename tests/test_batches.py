@@ -227,6 +227,38 @@ def test_rows_can_leave_a_cache():
     agree(found[1], MODEL([*texts[0], 6])[-1:], 1e-5)
 
 
+@pytest.mark.parametrize("rows", [[], [3], [0, -1]])
+def test_rows_that_are_not_there_are_refused_and_the_cache_stays(rows):
+    cache = MODEL.new_cache()
+    MODEL(torch.tensor([[1, 2], [3, 4], [5, 6]]), cache)
+    right = MODEL(torch.tensor([[7], [8], [9]]), cache.copy())
+    with pytest.raises(ValueError, match="rows of 0 to 2 are needed, not "):
+        cache.keep(rows)
+    assert torch.equal(MODEL(torch.tensor([[7], [8], [9]]), cache), right)
+
+
+def test_rows_that_an_interrupt_kept_from_leaving_are_all_there(monkeypatch):
+    cache = MODEL.new_cache()
+    ids, mask = left_padded(texts_of([2, 4, 3]))
+    MODEL(ids, cache, mask=mask)
+    three = torch.tensor([[7], [8], [9]])
+    right, whole = MODEL(three, cache.copy()), torch.Tensor.index_select
+
+    for n in range(2 * SMALL.n_layer + 1):  # keys, values, and the mask
+        left = iter(range(n))
+
+        def interrupted(*given, left=left):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return whole(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.Tensor, "index_select", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                cache.keep([2, 0])
+        assert torch.equal(MODEL(three, cache.copy()), right)
+
+
 @pytest.mark.parametrize("precision", ["float16", "int8"])
 def test_a_padded_batch_runs_in_every_precision(precision):
     model = GPT2.from_pretrained("tiny", precision=precision)

@@ -57,6 +57,33 @@ def test_positions_stay_within_the_context():
         measure(GPT2.random(GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2)))
 
 
+@pytest.mark.parametrize("n_tokens", [0, -1])
+def test_nothing_is_not_measured(n_tokens):
+    with pytest.raises(
+        ValueError, match=f"n_tokens: must be 1 or more, not {n_tokens}"
+    ):
+        measure(random_model(), n_tokens=n_tokens)
+
+
+def test_sixteen_positions_are_enough():
+    measure(
+        GPT2.random(GPT2Config(n_vocab=7, n_ctx=16, n_embd=4, n_head=2)), n_tokens=1
+    )
+    with pytest.raises(ValueError, match="15 positions are too few"):
+        measure(GPT2.random(GPT2Config(n_vocab=7, n_ctx=15, n_embd=4, n_head=2)))
+
+
+def test_the_median_counts_of_the_tokens_and_of_the_rounds(monkeypatch):
+    """A clock that says 1, 100, 2: the first and the mean would be others."""
+    tokens, rounds = iter([1.0, 100.0, 2.0]), iter([1.0, 100.0, 2.0])
+    with monkeypatch.context() as patch:
+        patch.setattr(gpt2hw.benchmark, "_seconds", lambda _: next(tokens))
+        assert gpt2hw.benchmark._writing(random_model(), 1, 3)() == 2.0
+    reading = {"sum": lambda: next(rounds)}
+    monkeypatch.setattr(gpt2hw.benchmark, "_reading", reading.items)
+    assert measure(random_model(), n_tokens=1).bandwidth == 2**20 / 2
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_token_reads_every_parameter_but_the_tables_that_are_looked_up(tied):
     config = GPT2Config(

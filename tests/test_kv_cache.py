@@ -300,3 +300,12 @@ def test_a_cache_filled_in_inference_mode_goes_on_outside_of_it():
     with torch.inference_mode():
         model([1, 2], cache)
     agree(model([3], cache), model([1, 2, 3])[-1:], 1e-5, "logits")
+
+
+def test_a_plain_cache_copied_in_inference_mode_goes_on_outside_of_it():
+    model = random_model()
+    cache = KVCache(model)
+    with torch.inference_mode():
+        model([1, 2], cache)
+        twin = cache.copy()
+    agree(model([3], twin), model([1, 2, 3])[-1:], 1e-5, "logits")

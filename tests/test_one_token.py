@@ -1,7 +1,8 @@
 """One token more, with all that can be done before it done before."""
 
 import pickle
-from copy import deepcopy
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy, deepcopy
 from dataclasses import replace
 
 import pytest
@@ -255,13 +256,55 @@ def test_copies_and_kept_rows_outlive_inference_mode():
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_autocast_changes_nothing(precision):
+@pytest.mark.parametrize("many", [1, SMALL.n_vocab * SMALL.n_embd + 1, 2**19])
+def test_autocast_changes_nothing(monkeypatch, precision, many):
+    """Of a model with row blocks, with some but not for its head, and with none."""
+    monkeypatch.setattr(gpt2hw.rows, "MANY", many)
     model, ids = fast_model(precision=precision), random_ids(SMALL, 9)
     right = model(ids)
     with torch.autocast("cpu"):
         cache = model.new_cache()
         found = [model(ids[:8], cache), model.last_logits(ids[8:], cache)[None]]
+    assert {part.dtype for part in found} == {torch.float32}
     agree(torch.cat(found), right, 1e-4 if precision == "float32" else 5e-2)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_threads_with_caches_of_their_own_do_not_disturb_each_other(precision):
+    model = fast_model(precision=precision)
+
+    def written(seed: int) -> torch.Tensor:
+        cache, ids = model.new_cache(), random_ids(SMALL, SMALL.n_ctx, seed=seed)
+        return torch.stack([model.last_logits(one, cache) for one in ids.split(1)])
+
+    right = [written(seed) for seed in range(4)]
+    for _ in range(5):
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(written, range(4)))
+        assert all(map(torch.equal, found, right))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("rows", [None, [1, 0]])
+def test_what_was_copied_in_inference_mode_goes_on_outside_of_it(way, rows):
+    model, ids = fast_model(), random_ids(SMALL, 2, 4)
+    with torch.inference_mode():
+        cache = model.new_cache()
+        model(ids if rows else ids[0], cache)
+        if rows:
+            cache.keep(rows)
+        model, twin = way((model, cache))
+    new_ids = torch.tensor([[3], [4]]) if rows else torch.tensor([3])
+    right = model(new_ids, twin.copy())
+    assert torch.equal(model(new_ids, twin), right)
+
+
+def test_a_shallow_copy_has_memory_of_its_own_too():
+    model = fast_model()
+    cache = after(model, 4)
+    twin, right = copy(cache), model.last_logits([5], cache.copy())
+    model.last_logits([6], twin)
+    assert torch.equal(model.last_logits([5], cache), right)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

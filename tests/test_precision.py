@@ -14,9 +14,8 @@ import gpt2hw.int8
 from checkpoints import SMALL, random_ids, random_tensors, write_folder
 from gpt2hw import GPT2, CheckpointError, Sampler, Tokenizer, evaluate, generate, trace
 from gpt2hw.cli import main, options
-from gpt2hw.half import FEW, HalfMatrix, one_row
+from gpt2hw.half import FEW, HalfMatrix
 from gpt2hw.int8 import (
-    LARGEST,
     Int8Matrix,
     by_plain_tensors,
     by_torch,
@@ -76,7 +75,7 @@ def bytes_of(part: object, seen: set[int] | None = None) -> int:
 
 @pytest.mark.parametrize("precision", COMPACT)
 def test_logits_are_float32_and_near_those_of_float32(folder, precision):
-    model, right = GPT2.from_pretrained(folder, precision=precision), None
+    model = GPT2.from_pretrained(folder, precision=precision)
     right = GPT2.from_pretrained(folder)
     ids = random_ids(SMALL, 2, 9)
     rules.each_id_gets_a_row_of_logits(model, ids, SMALL.n_vocab)
@@ -155,14 +154,24 @@ def test_a_precision_that_a_device_lacks_is_refused(monkeypatch, precision):
 
 
 @pytest.mark.parametrize("precision", COMPACT)
-def test_a_stored_head_that_differs_from_a_tied_wte_is_refused(tmp_path, precision):
+def test_a_tied_head_that_is_stored_all_the_same_is_dropped(tmp_path, precision):
     tensors = random_tensors(SMALL)
     tensors["lm_head.weight"] = tensors["wte.weight"].clone()
-    folder = write_folder(tmp_path / "same", SMALL, tensors)
+    folder = write_folder(tmp_path, SMALL, tensors)
     model = GPT2.from_pretrained(folder, precision=precision)
     assert model.head is model.table
-    tensors["lm_head.weight"] = tensors["wte.weight"] + 1
-    folder = write_folder(tmp_path / "other", SMALL, tensors)
+
+
+@pytest.mark.parametrize("precision", WITHIN)
+@pytest.mark.parametrize("times", [2.0, 1.01])
+@pytest.mark.parametrize("rows", [slice(None), slice(-1, None)])
+def test_a_stored_head_that_differs_from_a_tied_wte_is_refused(
+    tmp_path, precision, times, rows
+):
+    tensors = random_tensors(SMALL)
+    head = tensors["wte.weight"].clone()
+    head[rows] *= times  # in int8 the whole numbers stay, the scales do not
+    folder = write_folder(tmp_path, SMALL, tensors | {"lm_head.weight": head})
     with pytest.raises(CheckpointError, match="differs from wte"):
         GPT2.from_pretrained(folder, precision=precision)
 
@@ -182,22 +191,6 @@ def test_a_prompt_is_multiplied_in_float32():
     agree(matrix(x), x @ matrix.values.float().T, 1e-6)
 
 
-@pytest.mark.parametrize("size", [1e-30, 1e-3, 1.0, 1e6, 1e30])
-def test_a_row_of_any_size_keeps_its_digits(size):
-    x, values = normal(1, 64, seed=1), normal(50, 64).half()
-    agree(one_row(x * size, values) / size, one_row(x, values), 0.002)
-
-
-def test_a_row_of_zeros_gives_zeros():
-    assert not one_row(torch.zeros(1, 4), normal(3, 4).half()).any()
-
-
-def test_a_weight_beyond_the_range_becomes_its_end_and_nan_stays():
-    found = HalfMatrix.of(torch.tensor([[1e9, -1e9, torch.nan]])).values
-    assert found[0, :2].tolist() == [65504.0, -65504.0]
-    assert found[0, 2].isnan()
-
-
 @pytest.mark.parametrize("of", [HalfMatrix.of, Int8Matrix.of])
 def test_pieces_make_the_whole(monkeypatch, of):
     whole = of(normal(10, 4))
@@ -212,40 +205,6 @@ def test_pieces_make_the_whole(monkeypatch, of):
 
 
 # --- 8 bits ---
-
-
-@given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 99))
-@quickly
-def test_a_quantised_row_is_off_by_half_a_step_at_most(n_rows, n_in, seed):
-    x = normal(n_rows, n_in, seed=seed)
-    whole, step = quantize(x)
-    assert whole.dtype == torch.int8
-    assert ((whole * step - x).abs() <= step * 0.5001).all()
-    assert (
-        whole.abs().amax(-1) == LARGEST
-    ).all()  # the steps are as fine as they can be
-
-
-def test_a_row_of_zeros_is_quantised_to_zeros():
-    whole, step = quantize(torch.zeros(2, 3))
-    assert not whole.any()
-    assert (whole * step == 0).all()
-
-
-def test_each_output_has_its_own_scale():
-    """One large weight makes the steps of its own output coarse, and no other's."""
-    values = normal(8, 16)
-    values[3, 5] = 1000.0
-    found = Int8Matrix.of(values).widened()
-    others = [i for i in range(8) if i != 3]
-    agree(found[others], values[others], 0.01)
-
-
-def test_each_row_has_its_own_scale():
-    matrix, x = Int8Matrix.of(normal(8, 16)), normal(2, 16, seed=1)
-    alone = matrix(x[:1])
-    x[1] *= 1000
-    assert torch.equal(matrix(x)[:1], alone)
 
 
 @given(st.integers(1, 9), st.integers(1, 300), st.integers(1, 70), st.integers(0, 99))

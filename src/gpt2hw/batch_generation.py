@@ -35,7 +35,7 @@ class Batch:
         """
         n_ctx = self._model.config.n_ctx
         if any(len(row.ids) > n_ctx for row in rows):
-            self._cache = None
+            self._cache = None  # it is full; its memory is free from here on
             ids, mask = left_padded([row.ids[-n_ctx:] for row in rows])
             return self._model.last_logits(ids, mask=mask)
         if self._cache is None or len(self._cache) == n_ctx:

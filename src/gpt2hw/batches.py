@@ -21,7 +21,7 @@ from torch import Tensor
 from gpt2hw.attention import causal_mask
 from gpt2hw.doors import no_type_check
 from gpt2hw.fast import FastTransformer
-from gpt2hw.kv_cache import KVCache
+from gpt2hw.kv_cache import KVCache, LayerCache
 from gpt2hw.one_token import FastCache
 
 
@@ -51,19 +51,28 @@ class PaddedCache(FastCache):
     def keep(self, rows: Sequence[int]) -> None:
         """Only these sequences of a batch [n] stay, in this order.
 
-        Raises ValueError where the cache holds no batch, or one of several axes.
+        Raises ValueError where the cache holds no batch, or one of several axes, and
+        where a row is none of 0 to n - 1 or there is none; it then stays as it was.
         """
         if self._batch is None or len(self._batch) != 1:
             raise ValueError(f"keep: needs the cache of a batch [n], not {self}")
+        (n,), numbers = self._batch, [int(row) for row in rows]
+        if not numbers or not all(0 <= row < n for row in numbers):
+            raise ValueError(f"keep: rows of 0 to {n - 1} are needed, not {rows!r:.80}")
+        mask = self.mask
         with torch.inference_mode(False):  # they may be written to outside of it
-            chosen = torch.tensor(rows, device=self._model.wpe.device)
-            for layer in self._layers:
-                layer.k = layer.k.index_select(0, chosen)
-                layer.v = layer.v.index_select(0, chosen)
-        self._store = None
-        self._batch = torch.Size([len(rows)])
-        if self.mask is not None:
-            self.mask = self.mask.index_select(0, chosen)
+            chosen = torch.tensor(numbers, device=self._model.wpe.device)
+            layers = [
+                LayerCache(c.k.index_select(0, chosen), c.v.index_select(0, chosen))
+                for c in self._layers
+            ]
+            mask = None if mask is None else mask.index_select(0, chosen)
+        self.__dict__ |= {  # at once: an interrupt finds the old rows or the new ones
+            "_layers": layers,
+            "_store": None,
+            "_batch": torch.Size([len(numbers)]),
+            "mask": mask,
+        }
 
 
 def remember(

@@ -118,12 +118,15 @@ def measure(model: GPT2, *, n_tokens: int = 12) -> Benchmark:
     """Measures a model on this machine.
 
     n_tokens: how many each measurement writes at most. The ids are random: speed does
-    not depend on them. Raises ValueError for a model of fewer than 16 positions.
+    not depend on them. Raises ValueError for a model of fewer than 16 positions, and
+    where n_tokens is less than 1.
     """
     n_ctx = model.config.n_ctx
-    works: dict[Any, Callable[[], float]] = dict(_reading())
     if n_ctx < 16:
         raise ValueError(f"model: its {n_ctx} positions are too few to measure in")
+    if n_tokens < 1:
+        raise ValueError(f"n_tokens: must be 1 or more, not {n_tokens}")
+    works: dict[Any, Callable[[], float]] = dict(_reading())
     works |= {("first", n): _first_token(model, n) for n in (n_ctx // 16, n_ctx // 2)}
     positions = (n_ctx // 16, n_ctx // 2, n_ctx * 15 // 16 - 2)
     works |= {("at", p): _writing(model, p, n_tokens) for p in positions}

@@ -56,11 +56,11 @@ class HalfMatrix:
         rows = x.reshape(-1, x.shape[-1])
         if len(rows) == 1:
             return one_row(x, self.values)
-        if len(rows) <= FEW:
+        if 0 < len(rows) <= FEW:
             found = [one_row(row, self.values) for row in torch.split(rows, 1)]
-            return torch.cat(found).view(*x.shape[:-1], -1)
+            return torch.cat(found).view(*x.shape[:-1], len(self.values))
         found_of_all = product_by_pieces(rows, self.values, WIDENED_AT_ONCE)
-        return found_of_all.view(*x.shape[:-1], -1)
+        return found_of_all.view(*x.shape[:-1], len(self.values))
 
     def prepared(
         self, bias: Float32[Tensor, " n_out"], out: Float32[Tensor, " n_out"]
@@ -89,9 +89,10 @@ def one_row(
 ) -> Float32[Tensor, "*batch n_out"]:
     """One row in float16, scaled so that neither it nor a result leaves the range.
 
-    It holds for weights below 65,504 over the root of n_in, some thousand: those of a
-    model are a thousandth of that. What is lost by the scale are digits of numbers some
-    hundred times smaller than the row's largest, where they count for little.
+    It holds for weights below 65,504 over the root of n_in, some thousand, and for rows
+    below 1e36: those of a model are a thousandth of that, and less. What is lost by the
+    scale are digits of numbers some hundred times smaller than the row's largest, where
+    they count for little.
 
     >>> one_row(torch.tensor([1e6, 0.0]), torch.eye(2, dtype=torch.float16))
     tensor([1000000.,       0.])

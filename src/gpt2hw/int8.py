@@ -72,23 +72,22 @@ class Int8Matrix:
     @classmethod
     def of(cls, matrix: Float[Tensor, "n_out n_in"]) -> "Int8Matrix":
         """Quantises each output's weights; some outputs at a time, to spare memory."""
-        n_out, n_in = matrix.shape
-        values = huge_pages.empty((n_out, n_in), torch.int8)
-        scales = torch.empty(n_out, dtype=torch.float32, device="cpu")
-        for start in range(0, n_out, n_at_once := max(1, AT_ONCE // n_in)):
-            part = slice(start, start + n_at_once)
-            whole, steps = quantize(matrix[part].float())
-            values[part], scales[part] = whole, steps.squeeze(-1)
-        return cls(values, scales)
+        values = huge_pages.empty(tuple(matrix.shape), torch.int8)
+        both = (pieces(whole, AT_ONCE) for whole in (matrix, values))
+        scales = []
+        for piece, rounded in zip(*both, strict=True):
+            whole, steps = quantize(piece.float())
+            rounded.copy_(whole)
+            scales.append(steps.squeeze(-1))
+        return cls(values, torch.cat(scales))
 
     def __call__(
         self, x: Float32[Tensor, "*batch n_in"]
     ) -> Float32[Tensor, "*batch n_out"]:
         """x times the matrix turned, both in whole numbers."""
-        *batch, n_in = x.shape
-        whole, step = quantize(x.reshape(-1, n_in))
+        whole, step = quantize(x.reshape(-1, x.shape[-1]))
         found = integer_product()(whole, self.values) * self.scales
-        return found.mul_(step).view(*batch, -1)
+        return found.mul_(step).view(*x.shape[:-1], len(self.values))
 
     def prepared(
         self, bias: Float32[Tensor, " n_out"], out: Float32[Tensor, " n_out"]
@@ -159,5 +158,6 @@ def by_plain_tensors(
     tensor([[1., 1.]])
     """
     wide = x.float()
-    parts = [wide @ piece.float().T for piece in pieces(values, WIDENED_AT_ONCE)]
+    with torch.autocast("cpu", enabled=False):
+        parts = [wide @ piece.float().T for piece in pieces(values, WIDENED_AT_ONCE)]
     return torch.cat(parts, dim=-1)

@@ -84,7 +84,8 @@ class KVCache:
     def copy(self) -> "KVCache":
         """An independent cache with the same content: neither sees the other change."""
         twin = KVCache(self._model)
-        twin._layers = [LayerCache(c.k.clone(), c.v.clone()) for c in self._layers]
+        with torch.inference_mode(False):  # it may be used outside of that mode
+            twin._layers = [LayerCache(c.k.clone(), c.v.clone()) for c in self._layers]
         twin._batch, twin._n_past = self._batch, self._n_past
         return twin
 

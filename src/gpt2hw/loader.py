@@ -5,6 +5,7 @@ Source of the layout: Hugging Face's `config.json` and `model.safetensors`
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import torch
@@ -88,12 +89,19 @@ def _share_tied_head(p: dict[str, Tensor | Matrix], config: GPT2Config) -> None:
     head, wte = p.get(HEAD), p.get(WTE)
     if not config.tie_word_embeddings or head is None or wte is None or head is wte:
         return
-    if not torch.equal(_numbers(head), _numbers(wte)):
+    if not all(map(torch.equal, _stored(head), _stored(wte))):
         raise CheckpointError(
             f"{HEAD} differs from {WTE}, though the config ties them; if a head "
             "of its own is meant, set tie_word_embeddings to false"
         )
     p[HEAD] = wte
+
+
+def _stored(kept: Tensor | Matrix) -> tuple[Tensor, ...]:
+    """All that is kept of it: in int8 the scales as well."""
+    if isinstance(kept, Tensor):
+        return (kept,)
+    return tuple(getattr(kept, field.name) for field in fields(kept) if field.init)
 
 
 def _numbers(kept: Tensor | Matrix) -> Tensor:

@@ -113,11 +113,16 @@ class OneToken:
         torch.bmm(torch.softmax(scores, dim=-1), v, out=self.found)
 
 
+def _usable(tensor: Tensor) -> Tensor:
+    """The tensor, or where it was made in inference mode, a copy without that mark."""
+    return tensor.clone() if tensor.is_inference() else tensor
+
+
 class FastCache(KVCache):
     """A KVCache that goes on by one token in fewer calls.
 
     The keys and values of all blocks lie in one piece of memory, which is taken as it
-    is filled.
+    is filled. (deepcopy and pickle take the model along, `copy` does not.)
     """
 
     _store: Tensor | None = None
@@ -126,14 +131,17 @@ class FastCache(KVCache):
     def copy(self) -> "FastCache":
         """As KVCache.copy."""
         twin = FastCache(self._model)
+        if self._store is None:
+            twin.__dict__ |= super().copy().__dict__
+            return twin
         twin._batch, twin._n_past = self._batch, self._n_past
         with torch.inference_mode(False):  # it may be used outside of that mode
-            if self._store is not None:
-                twin._keep(self._store.clone())
-            else:
-                layers = self._layers
-                twin._layers = [LayerCache(c.k.clone(), c.v.clone()) for c in layers]
+            twin._keep(self._store.clone())
         return twin
+
+    def __copy__(self) -> "FastCache":
+        """As copy: two caches that share memory would write over one another."""
+        return self.copy()
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle and deepcopy keep: not the way, which leads to this memory."""
@@ -141,10 +149,14 @@ class FastCache(KVCache):
         return self.__dict__ | {"_one_token": None, "_layers": layers}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """The layers are views of the store again."""
+        """The layers are views of the store again; all may be written to anywhere."""
         self.__dict__ |= state
-        if self._store is not None:
-            self._keep(self._store)
+        with torch.inference_mode(False):
+            if self._store is not None:
+                self._keep(_usable(self._store))
+                return
+            layers = self._layers
+            self._layers = [LayerCache(_usable(c.k), _usable(c.v)) for c in layers]
 
     def layers(self, batch: torch.Size) -> list[LayerCache]:
         """As KVCache.layers."""

@@ -142,7 +142,10 @@ class GPT2(FastTransformer):
         return super().final_state(ids, cache)
 
     def new_cache(self) -> PaddedCache:
-        """An empty cache for this model: `model(ids, cache)` fills it."""
+        """An empty cache for this model: `model(ids, cache)` fills it.
+
+        It is for writing: no derivative goes through it.
+        """
         return PaddedCache(self)
 
     @no_type_check
@@ -195,8 +198,8 @@ class GPT2(FastTransformer):
             return logits
 
     def _without_autocast(self) -> AbstractContextManager[Any]:
-        """The fast forms call kernels by name, which no other can stand in for."""
-        if self.head is not None and torch.is_autocast_enabled("cpu"):
+        """Logits are float32, and the fast forms call kernels for that alone."""
+        if torch.is_autocast_enabled("cpu"):
             return torch.autocast("cpu", enabled=False)
         return nullcontext()
 

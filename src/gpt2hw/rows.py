@@ -115,7 +115,7 @@ class RowMatrix:
             found = product_by_blocks(rows, self.blocks, self.rest)
         else:
             found = product_of_many()(rows, self.values)
-        return found.view(*batch, -1)
+        return found.view(*batch, len(self.values))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied and pickled as its numbers alone: blocks and rest are views again."""

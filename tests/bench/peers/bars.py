@@ -1,11 +1,11 @@
 """How many times as good as its peers the engine has to be, and what was found."""
 
-from statistics import median
 from typing import Any, NamedTuple
+
+import peers
 
 # work -> unit, and engine -> median and rounds (told.py).
 Table = dict[str, dict[str, Any]]
-MORE_IS_BETTER = {"tokens/s": True, "MB/s": True, "ms": False, "s": False, "MiB": False}
 
 
 class Bar(NamedTuple):
@@ -78,14 +78,12 @@ def _is_measured(table: Table, bar: Bar) -> bool:
 
 
 def _ratio(table: Table, bar: Bar) -> dict[str, Any]:
-    """The median of the rounds' ratios, since a round is short and machines drift."""
-    more = MORE_IS_BETTER[table[bar.work]["unit"]]
+    """What was found beside the best of its peers."""
     rows = table[bar.their_work]["rows"]
+    more = peers.more_is_better(table[bar.work]["unit"])
     best = (max if more else min)(bar.theirs, key=lambda name: rows[name]["median"])
-    pairs = zip(
-        table[bar.work]["rows"][bar.ours]["rounds"], rows[best]["rounds"], strict=True
-    )
-    found = median(a / b if more else b / a for a, b in pairs)
+    pair = [bar.work, bar.ours], [bar.their_work, best]
+    found = peers.paired({"work": table}, *pair)
     return {
         "what": bar.what,
         "ours": [bar.work, bar.ours],
