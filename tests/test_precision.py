@@ -27,6 +27,7 @@ from gpt2hw.properties import kv_cache as cache_rules
 from gpt2hw.properties import model as rules
 from gpt2hw.properties.closeness import agree, relative_gap
 from gpt2hw.properties.seeded import normal
+from gpt2hw.rows import RowMatrix
 
 quickly = settings(deadline=None, max_examples=40)
 COMPACT = ("float16", "int8")
@@ -189,6 +190,12 @@ def test_a_prompt_is_multiplied_in_float32():
     """By the stored weights, widened: to float32's rounding, not to float16's."""
     matrix, x = HalfMatrix.of(normal(50, 64)), normal(FEW + 1, 64, seed=1)
     agree(matrix(x), x @ matrix.values.float().T, 1e-6)
+
+
+@pytest.mark.parametrize("of", [RowMatrix, HalfMatrix.of, Int8Matrix.of])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)])
+def test_no_rows_give_no_rows(of, shape):
+    assert of(normal(10, 4))(torch.empty(*shape, 4)).shape == (*shape, 10)
 
 
 @pytest.mark.parametrize("of", [HalfMatrix.of, Int8Matrix.of])

@@ -173,5 +173,5 @@ def product_by_blocks(
     n_blocks, _, n_in = blocks.shape
     n_rows = len(rows)
     columns = rows.T.expand(n_blocks, n_in, n_rows)  # no copy: a stride of 0
-    found = torch.bmm(blocks, columns).view(-1, n_rows).T.contiguous()
+    found = torch.bmm(blocks, columns).flatten(end_dim=1).T.contiguous()
     return torch.cat([found, rows @ rest.T], dim=-1) if len(rest) else found
