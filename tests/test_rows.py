@@ -32,6 +32,16 @@ def by_rows(linear: Linear, x: Tensor) -> Tensor:
     return MatrixLinear.of(RowMatrix(turned.T), linear.bias)(x)
 
 
+@pytest.mark.parametrize("n_out", [3, 8, 37])  # the last leaves five over
+def test_a_prepared_product_writes_every_output_with_its_bias(n_out):
+    matrix, bias, x = RowMatrix(normal(n_out, 5)), normal(n_out, seed=1), normal(5)
+    out, other = torch.full((n_out,), torch.nan), normal(5, seed=2)
+    product = matrix.prepared(bias, out)
+    for row in (x, other):
+        product(row)
+        assert torch.allclose(out, matrix.values @ row + bias, atol=1e-5)
+
+
 @given(SIZES, SIZES, st.integers(1, MANY_ROWS + 2), st.integers(0, 99))
 @quickly
 def test_row_blocks_give_what_the_taught_map_gives(n_in, n_out, n_rows, seed):
