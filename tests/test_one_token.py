@@ -21,7 +21,7 @@ from gpt2hw.kv_cache import cached_forward
 from gpt2hw.linear import Linear
 from gpt2hw.loader import assemble
 from gpt2hw.many_rows import gelu_of_many, product_of_many
-from gpt2hw.one_token import FastCache, OneToken, prepared
+from gpt2hw.one_token import FastCache, OneToken, _usable, prepared
 from gpt2hw.properties import kv_cache as rules
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.drawn import SEEDS, configs, ids_for
@@ -297,6 +297,15 @@ def test_what_was_copied_in_inference_mode_goes_on_outside_of_it(way, rows):
     new_ids = torch.tensor([[3], [4]]) if rows else torch.tensor([3])
     right = model(new_ids, twin.copy())
     assert torch.equal(model(new_ids, twin), right)
+
+
+def test_only_what_inference_mode_made_is_made_anew():
+    plain = torch.ones(2)
+    with torch.inference_mode():
+        marked = torch.ones(2)
+    assert _usable(plain) is plain
+    with torch.inference_mode(False):
+        assert not _usable(marked).is_inference()
 
 
 def test_a_shallow_copy_has_memory_of_its_own_too():

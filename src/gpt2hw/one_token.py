@@ -131,10 +131,10 @@ class FastCache(KVCache):
     def copy(self) -> "FastCache":
         """As KVCache.copy."""
         twin = FastCache(self._model)
-        if self._store is None:
-            twin.__dict__ |= super().copy().__dict__
-            return twin
         twin._batch, twin._n_past = self._batch, self._n_past
+        if self._store is None:
+            twin._layers = super().copy()._layers
+            return twin
         with torch.inference_mode(False):  # it may be used outside of that mode
             twin._keep(self._store.clone())
         return twin
