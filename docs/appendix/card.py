@@ -19,7 +19,6 @@ from typing import Any
 
 import check_samples
 import choose_sampling
-import curve
 import measured
 import samples
 import score
@@ -116,7 +115,6 @@ def main() -> None:
         measured.record("run", {"note": args.note or ""})
     if args.corpus:
         measure(args.corpus)
-    curve.main()
     page = tables.fill(CARD.read_text(encoding="utf-8"))
     CARD.write_text(page, encoding="utf-8", newline="\n")
 

@@ -1,40 +1,11 @@
-"""Draws the curve of the training: `python docs/appendix/curve.py` writes curve.svg.
-
-Needs matplotlib (the group `docs`). Text in it is text, what would be black has the
-colour of the page's text, and the ground is the page's.
-"""
+"""The curve of the training, from curve.csv: two plots, and what they show in words."""
 
 import csv
-import hashlib
-import io
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from gpt2hw.figures import Figure, line_plot
 
-HERE = Path(__file__).parent
-INK = "#010203"  # no one's colour: it becomes currentColor
-LOSS, BITS = "loss-line", "bits-line"
-# A page that shows the file as an image hands on no colour: these are the site's inks.
-STYLE = (
-    "<style>svg:root{color:#1f2328}@media (prefers-color-scheme:dark)"
-    "{svg:root{color:#e4e2dc}}</style>"
-)
-LOOK = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "gpt2hw",
-    "font.family": "sans-serif",
-    "font.size": 11,
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+CSV = Path(__file__).with_suffix(".csv")
 
 Points = list[tuple[int, float]]
 
@@ -45,11 +16,6 @@ def read_curve(text: str) -> tuple[Points, Points]:
     losses = [(int(step), float(loss)) for step, loss, _ in rows]
     bits = [(int(step), float(value)) for step, _, value in rows if value]
     return losses, bits
-
-
-def fingerprint(text: str) -> str:
-    """What curve.svg says of the numbers it shows: the hash of curve.csv's text."""
-    return hashlib.sha256("\n".join(text.splitlines()).encode()).hexdigest()
 
 
 def description(text: str) -> str:
@@ -67,61 +33,30 @@ def description(text: str) -> str:
     )
 
 
-def plot(text: str) -> str:
-    """The figure as matplotlib writes it."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
+def plots(text: str) -> list[Figure]:
+    """The loss on the training windows, and below it the bits per byte."""
     losses, bits = read_curve(text)
-    with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(5, 5), layout="constrained")
-        upper, lower = figure.subplots(2, sharex=True)
-        draw_line(upper, losses, LOSS, "training: nats a token")
-        draw_line(lower, bits, BITS, "validation tales: bits per byte", marker="o")
-        lower.set_xlabel("step")
-        lower.set_xlim(left=0)
-        lower.xaxis.set_major_formatter("{x:,.0f}")
-        out = io.StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(out, format="svg", transparent=True, metadata=nothing)
-    return out.getvalue()
-
-
-def draw_line(axes: "Axes", points: Points, name: str, title: str, **look: str) -> None:
-    """One curve on its axes; the title above it tells its last value."""
-    axes.plot(*zip(*points, strict=True), color=INK, gid=name, markersize=3, **look)
-    axes.set_title(f"{title}; {points[-1][1]:.3f} at the end", loc="left", fontsize=11)
-    axes.grid(visible=True, color=INK, alpha=0.15)
-
-
-def as_page_svg(drawn: str, text: str) -> str:
-    """The figure as a page takes it in: named, described, in the page's colour."""
-    body = drawn[drawn.index("<svg") :]
-    body = re.sub(r" <metadata>.*?</metadata>\n", "", body, flags=re.DOTALL)
-    body = re.sub(r" *<style[^>]*>.*?</style>\n", "", body, flags=re.DOTALL)
-    view_box = re.search(r'viewBox="[^"]*"', body)
-    assert view_box
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" '
-        f'xmlns:xlink="http://www.w3.org/1999/xlink" {view_box[0]} role="img" '
-        f'aria-labelledby="curve-title curve-desc" '
-        f'data-curve-sha256="{fingerprint(text)}" '
-        f'style="width: 100%; max-width: 40rem; height: auto">\n'
-        f'<title id="curve-title">The loss of the tiny model while it was trained'
-        f'</title>\n<desc id="curve-desc">{description(text)}</desc>\n{STYLE}'
+    (first, _), (last, _) = losses[0], losses[-1]
+    loss = _plot("training windows", losses, "nats a token").captioned(
+        f"While it was trained: the loss on the training windows, from step {first:,} "
+        f"to step {last:,}; at the end {losses[-1][1]:.3f}. The axis does not begin "
+        "at 0."
     )
-    body = re.sub(r"<svg[^>]*>", head, body, count=1)
-    body = re.sub(r"font-family: [^;]*;", "font-family: sans-serif;", body)
-    body = body.replace(INK, "currentColor")
-    return "\n".join(line.rstrip() for line in body.splitlines()) + "\n"
+    worth = _plot("validation tales", bits, "bits per byte", markers=True).captioned(
+        "Over the same steps: bits per byte on the validation tales; at the end "
+        f"{bits[-1][1]:.3f}. The axis does not begin at 0."
+    )
+    return [loss, worth]
 
 
-def main() -> None:
-    """Draws curve.csv as curve.svg."""
-    text = (HERE / "curve.csv").read_text(encoding="utf-8")
-    svg = as_page_svg(plot(text), text)
-    (HERE / "curve.svg").write_text(svg, encoding="utf-8", newline="\n")
-
-
-if __name__ == "__main__":
-    main()
+def _plot(name: str, points: Points, unit: str, markers: bool = False) -> Figure:
+    """One curve over the steps, on an axis that covers it and not much more."""
+    steps, values = zip(*points, strict=True)
+    return line_plot(
+        {name: (steps, values)},
+        x_title="step",
+        y_title=f"{name}: {unit}",
+        y_from=min(values),
+        markers=markers,
+        height=200,
+    )

@@ -47,13 +47,18 @@ def median(found: dict[str, Any], work: str, engine: str) -> float:
     return rows(found, work)[engine]["median"]
 
 
+def more_is_better(unit: str) -> bool:
+    """Whether a larger figure is the better one: speeds, where others are costs."""
+    return unit in ("tokens/s", "MB/s")
+
+
 def paired(found: dict[str, Any], one: list[str], other: list[str]) -> float:
     """How many times as good `one` ([work, engine]) is: the median of the rounds.
 
     The engines of one round were measured within a short time of each other, in which
     a machine drifts little.
     """
-    more = found["work"][one[0]]["unit"] in ("tokens/s", "MB/s")
+    more = more_is_better(found["work"][one[0]]["unit"])
     a, b = (found["work"][work]["rows"][name]["rounds"] for work, name in (one, other))
     return statistics.median(
         x / y if more else y / x for x, y in zip(a, b, strict=True)
@@ -105,7 +110,7 @@ def n_rounds(found: dict[str, Any]) -> int:
 
 
 def chart(found: dict[str, Any], work: str) -> Figure:
-    """Bars by bits of a weight, where that tells engines apart; ours marked."""
+    """Bars by bits of a weight, where that tells engines apart; others are grey."""
     unit, all_rows = found["work"][work]["unit"], rows(found, work)
     groups = [
         (f"{bits} bits a weight", [n for n in names if n in all_rows])
@@ -137,9 +142,9 @@ def _medians(found: dict[str, Any], work: str) -> list[tuple[str, float]]:
 def _bars(pairs: list[tuple[str, list[tuple[str, float]]]], unit: str) -> Figure:
     everything = [value for _, group in pairs for _, value in group]
     after = 0 if min(everything) >= 20 else 1 if min(everything) >= 5 else 2
-    ours = [n for _, group in pairs for n, _ in group if n.startswith("gpt2hw")]
+    others = [n for _, group in pairs for n, _ in group if not n.startswith("gpt2hw")]
     form = f"{{:,.{after}f}} {unit}"
-    return bar_charts(pairs, form=form, mono=False, marked=ours)
+    return bar_charts(pairs, form=form, mono=False, quiet=others)
 
 
 def beside(found: dict[str, Any], work: str, ours: str, peers: Sequence[str]) -> str:
@@ -228,11 +233,12 @@ def ratio_table(found: dict[str, Any]) -> str:
     """What was asked for, and what came out."""
     lines = ["| | found | at least | aim |", "| --- | ---: | ---: | ---: |"]
     for one in found["ratios"]:
-        mark = "" if one["ratio"] >= one["floor"] else " (missed)"
         what, best = one["what"], one["theirs"][1]
         if "best" in what:
             what += f" ({best})"
-        numbers = f"{one['ratio']:.2f}{mark} | {one['floor']:.2f} | {one['target']:.2f}"
+        ratio = f"{one['ratio']:.2f}"
+        ratio = ratio if one["ratio"] >= one["floor"] else f"**{ratio} (missed)**"
+        numbers = f"{ratio} | {one['floor']:.2f} | {one['target']:.2f}"
         lines.append(f"| {what} | {numbers} |")
     return "\n".join(lines)
 

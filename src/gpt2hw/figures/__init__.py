@@ -14,7 +14,8 @@ from gpt2hw.figures.book import Running, running, token_labels
 from gpt2hw.figures.boxes import Box, axis_sizes, shape_flow
 from gpt2hw.figures.charts import bar_chart, bar_charts, line_plot
 from gpt2hw.figures.colours import AXIS_COLOURS, FIGURE_COLOURS
-from gpt2hw.figures.grids import cell_grids, mask_grid
+from gpt2hw.figures.grids import cell_grids
+from gpt2hw.figures.masks import mask_grid
 from gpt2hw.figures.matrices import heat_map, heat_maps
 from gpt2hw.figures.rooflines import roofline
 from gpt2hw.figures.sliders import slide

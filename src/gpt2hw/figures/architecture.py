@@ -88,8 +88,8 @@ class _Drawing(Pieces):
         y = self.block(HEAD, self.arrow(y, 30, "x", "n_seq", "n_embd"))
         y = self.block(SAMPLING, self.arrow(y, 30, "logits", "n_seq", "n_vocab"))
         self.way_back(y - 18, loop + 18)
-        y = self.cache(y)
-        return self.said(self.arrow(y, 22) + 6, answer) + 6
+        y = self.arrow(y, self.cache(y))
+        return self.said(y + 6, answer) + 6
 
     def file(self, y: float) -> float:
         """The door to the weight file: the head of the table that the rows make."""
@@ -141,15 +141,20 @@ class _Drawing(Pieces):
             self.text(edge, y, word, text_anchor="end")
 
     def cache(self, y: float) -> float:
-        """The door to what spares work on the way back."""
+        """The door to what spares work on the way back, beside the way out.
+
+        Returns how long the way out has to be to pass it.
+        """
         plan = self.plan
         if not plan.aside:
-            self.box(CACHE, LEFT, y + 14, plan.right - LEFT, 36)
-            return y + 50
+            left, top = STREAM + 34, y + 22
+            self.box(CACHE, left, top, plan.right - left, 56)
+            self.canvas.line([(left + 22, y), (left + 22, top)], dashes="3 4")
+            return 22 + 56 + 8
         left = plan.name - 12
         self.box(CACHE, left, y - 36, plan.width - left - 2, 36)
         self.canvas.line([(plan.right, y - 18), (left, y - 18)], dashes="3 4")
-        return y
+        return 22
 
     def way_back(self, low: float, high: float) -> None:
         """From the sampled id up to the embeddings."""
@@ -166,5 +171,6 @@ def _said(models: Models) -> str:
     return (
         "The model as a column of blocks, each a link to its step: tokenizer, "
         "embeddings, the repeated block of attention and MLP, final norm and logits, "
-        f"sampling, and a way back for the next id. {shapes}."
+        "sampling, with the KV cache beside it and a way back for the next id. "
+        f"{shapes}."
     )

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpt2hw.config import GPT2Config
 from gpt2hw.figures.colours import axis_colour
-from gpt2hw.figures.svg import WIDTH, Canvas, Figure, text_width
+from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, text_width
 
 Sizes = Sequence[tuple[str, Mapping[str, int]]]
 
-# How long an axis is drawn: not to scale, but always alike.
+# How long an axis is drawn: not to scale, but alike in all boxes of a picture.
 LENGTHS = {
     "n_seq": 56.0,
     "n_past": 56.0,
@@ -24,6 +24,8 @@ LENGTHS = {
 }
 SIDE = 24.0  # for the name of the vertical axis
 SHEET = 6.0  # how far one sheet of a stack stands behind the next
+GAPS = (10.0, 26.0)  # least and most room between a box and a sign
+SHORTEST = 0.8  # of its length above, an axis on a crowded line
 
 
 @dataclass(frozen=True, init=False)
@@ -66,13 +68,35 @@ def shape_flow(
             lines.append([])
         else:
             lines[-1].append(step)
+    scale = _scale(lines, width, sizes)
     for line in lines:
-        y = _draw_line(canvas, line, y, sizes) + 22
-    if sizes:
-        models = ", then in ".join(model for model, _ in sizes)
-        canvas.text(0, y + 6, f"Below each: its shape in {models}")
-        y += 28
-    return canvas.figure(y - 16, alt or _said(steps, sizes))
+        y = _draw_line(canvas, line, y, sizes, scale) + 22
+    figure = canvas.figure(y - 16, alt or _said(steps, sizes))
+    return replace(figure, note=_note(sizes))
+
+
+def _note(sizes: Sizes) -> str:
+    """How the boxes are to be read."""
+    models = ", then in ".join(model for model, _ in sizes)
+    below = f"Below each box: its shape in {models}. " if sizes else ""
+    return f"{below}Boxes are not to scale."
+
+
+def _scale(lines: Sequence[Sequence[Box | str]], width: float, sizes: Sizes) -> float:
+    """How much shorter all axes are drawn, so that no line is crowded."""
+    scale = 1.0
+    while scale > SHORTEST and any(
+        _needs(line, sizes, scale) > width for line in lines
+    ):
+        scale -= 0.02
+    return scale
+
+
+def _needs(line: Sequence[Box | str], sizes: Sizes, scale: float) -> float:
+    if not any(isinstance(step, Box) for step in line):
+        return 0.0  # words alone
+    rooms = sum(_room(step, sizes, scale) for step in line)
+    return rooms + GAPS[0] * (len(line) - 1)
 
 
 def axis_sizes(config: GPT2Config, **more: int) -> dict[str, int]:
@@ -114,12 +138,12 @@ def _said(steps: Sequence[Box | str], sizes: Sizes) -> str:
     return f"Shapes: {text}."
 
 
-def _wide(box: Box) -> float:
-    return _length(box.axes[-1])
+def _wide(box: Box, scale: float) -> float:
+    return _length(box.axes[-1]) * scale
 
 
-def _high(box: Box) -> float:
-    return _length(box.axes[-2]) if len(box.axes) > 1 else 16.0
+def _high(box: Box, scale: float) -> float:
+    return _length(box.axes[-2]) * scale if len(box.axes) > 1 else 16.0
 
 
 def _length(axis: str) -> float:
@@ -134,45 +158,49 @@ def _sides(box: Box) -> tuple[float, float]:
     return (SIDE if len(box.axes) > 1 else 0.0), front
 
 
-def _room(step: Box | str, sizes: Sizes) -> float:
+def _room(step: Box | str, sizes: Sizes, scale: float) -> float:
     if isinstance(step, str):
-        return text_width(step) + 4
+        return max(text_width(step), FONT)  # "@" is wider than most
     texts = [step.name, *(_shape(step, lengths) for _, lengths in sizes)]
     longest = max(text_width(t) for t in texts)
-    wide, (left, right) = _wide(step), _sides(step)
+    wide, (left, right) = _wide(step, scale), _sides(step)
     over = max(longest - wide, 0.0) / 2  # what stands over the box's edges
     return max(left, over) + wide + max(right, over)
 
 
 def _draw_line(
-    canvas: Canvas, line: Sequence[Box | str], y: float, sizes: Sizes
+    canvas: Canvas, line: Sequence[Box | str], y: float, sizes: Sizes, scale: float
 ) -> float:
     """One line of boxes from y down; returns where it ends."""
     boxes = [step for step in line if isinstance(step, Box)]
     if not boxes:
         canvas.text(SIDE, y + 8, " ".join(str(step) for step in line))
         return y + 4
-    rooms = [_room(step, sizes) for step in line]
+    rooms = [_room(step, sizes, scale) for step in line]
     gap = (canvas.width - sum(rooms)) / max(len(line) - 1, 1)
-    gap = max(2.0, min(gap, 26.0))
-    tall = max(_high(box) for box in boxes)
+    gap = max(2.0, min(gap, GAPS[1]))
+    tall = max(_high(box, scale) for box in boxes)
     top = y + 42 + (2 * SHEET if any(len(box.axes) > 2 for box in boxes) else 0)
     x = 0.0
     for step, room in zip(line, rooms, strict=True):
         if isinstance(step, str):
-            canvas.text(x, top + tall / 2 + 5, step)
+            canvas.text(x + room / 2, top + tall / 2 + 5, step, anchor="middle")
         else:
-            left = x + max(_sides(step)[0], (room - _wide(step)) / 2 - _sides(step)[1])
-            _draw_box(canvas, step, left, top + (tall - _high(step)) / 2)
+            wide, high = _wide(step, scale), _high(step, scale)
+            left = x + max(_sides(step)[0], (room - wide) / 2 - _sides(step)[1])
+            corner = (left, top + (tall - high) / 2)
+            _draw_box(canvas, step, corner, (wide, high))
             for n, (_, lengths) in enumerate(sizes):
-                middle, below = left + _wide(step) / 2, top + tall + 21 + 20 * n
+                middle, below = left + wide / 2, top + tall + 21 + 20 * n
                 canvas.text(middle, below, _shape(step, lengths), anchor="middle")
         x += room + gap
     return top + tall + 8 + 20 * len(sizes)
 
 
-def _draw_box(canvas: Canvas, box: Box, left: float, top: float) -> None:
-    wide, high = _wide(box), _high(box)
+def _draw_box(
+    canvas: Canvas, box: Box, at: tuple[float, float], size: tuple[float, float]
+) -> None:
+    (left, top), (wide, high) = at, size
     colours = [axis_colour(axis) for axis in box.axes]
     middle, lift = left + wide / 2, 0.0
     if len(box.axes) > 2:

@@ -1,13 +1,19 @@
 """Bars and lines: amounts by name, and amounts over a number."""
 
-from collections.abc import Callable, Mapping, Sequence
-from math import floor, isfinite, log10
+from collections.abc import Mapping, Sequence
+from math import isfinite
 
 from gpt2hw.figures.checks import finite, some
 from gpt2hw.figures.colours import figure_colour
+from gpt2hw.figures.scales import Axis, across, apart, axis, beside, tick_text, ticks
 from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, fitting, text_width
 
+__all__ = ["bar_chart", "bar_charts", "line_plot", "tick_text", "ticks"]
+
+Lines = Mapping[str, tuple[Sequence[float], Sequence[float]]]
+
 DASHES = (None, "7 4", "2 3", "9 3 2 3", "4 4", "12 4")
+QUIET = 5  # the index of the grey among the colours
 
 
 def bar_chart(
@@ -16,18 +22,25 @@ def bar_chart(
     form: str = "{:.3f}",
     mono: bool = True,
     marked: Sequence[str] = (),
+    quiet: Sequence[str] = (),
     alt: str = "",
     width: float = WIDTH,
 ) -> Figure:
     """Bars on their side, each with its name and its number: probabilities of tokens.
 
     `form` writes the number ("{:.1%}", "{:,.0f}"); `marked` names get the second
-    colour. Names are in code font unless `mono` is False.
+    colour, `quiet` ones a grey. Names are in code font unless `mono` is False.
     """
     pairs = list(bars.items()) if isinstance(bars, Mapping) else list(bars)
     some("bars", pairs)
     return bar_charts(
-        [("", pairs)], form=form, mono=mono, marked=marked, alt=alt, width=width
+        [("", pairs)],
+        form=form,
+        mono=mono,
+        marked=marked,
+        quiet=quiet,
+        alt=alt,
+        width=width,
     )
 
 
@@ -37,6 +50,7 @@ def bar_charts(
     form: str = "{:.3f}",
     mono: bool = True,
     marked: Sequence[str] = (),
+    quiet: Sequence[str] = (),
     alt: str = "",
     width: float = WIDTH,
 ) -> Figure:
@@ -56,7 +70,7 @@ def bar_charts(
             canvas.text(0, y + FONT, title, bold=True)
             y += 26
         for name, value in pairs:
-            colour = figure_colour(1 if name in marked else 0)
+            colour = figure_colour(QUIET if name in quiet else int(name in marked))
             share = abs(value) / most if isfinite(value) else 0.0  # NaN has no bar
             long = max(share * (width - left - right), 0.5)
             canvas.text(left - 8, y + 16, names[name], anchor="end", mono=mono)
@@ -73,7 +87,7 @@ def bar_charts(
 
 
 def line_plot(
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    lines: Lines,
     *,
     x_title: str = "",
     y_title: str = "",
@@ -88,7 +102,9 @@ def line_plot(
 ) -> Figure:
     """Lines through points: name -> (xs, ys). The y axis starts at 0 unless `log_y`.
 
-    Lines differ in colour and in dashes; their names stand above the plot.
+    A number stands at both ends of the y axis; a logarithmic axis says so in its
+    title. Lines differ in colour and in dashes; their names stand above the plot. One
+    line's name is the title of the y axis, unless that has one.
     """
     xs = [x for points in lines.values() for x in points[0]]
     ys = [y for points in lines.values() for y in points[1]]
@@ -97,36 +113,57 @@ def line_plot(
     y_high = y_to if y_to is not None else max(ys)
     canvas = Canvas(width)
     top = _legend(canvas, list(lines)) if len(lines) > 1 else 4.0
-    if y_title:
-        canvas.text(0, top + FONT, y_title)
+    only = "" if len(lines) > 1 else next(iter(lines))
+    if title := _title(y_title or only, log_y):
+        canvas.text(0, top + FONT, title)
         top += 26
-    y_ticks, x_ticks = ticks(y_low, y_high, log_y), ticks(min(xs), max(xs), log_x)
-    left = max(text_width(tick_text(t)) for t in y_ticks) + 10
-    bottom, right = top + height, width - text_width(tick_text(x_ticks[-1])) / 2 - 2
-    across = _scale(min(xs), max(xs), left + 6, right, log_x)
-    up = _scale(y_low, y_high, bottom, top + 6, log_y)
-    for t in y_ticks:
-        canvas.line([(left, up(t)), (width, up(t))], opacity=0.2)
-        canvas.text(left - 6, up(t) + 5, tick_text(t), anchor="end")
-    for t in x_ticks:
-        canvas.line([(across(t), bottom), (across(t), bottom + 5)], opacity=0.6)
-        canvas.text(across(t), bottom + 21, tick_text(t), anchor="middle")
-    canvas.line([(left, bottom), (width, bottom)], opacity=0.6)
-    canvas.text((left + width) / 2, bottom + 43, x_title, anchor="middle")
+    bottom = top + height
+    y_axis = axis(y_low, y_high, log=log_y, fits=apart(height - 6))
+    left = max(text_width(tick_text(t)) for t in y_axis.ticks) + 10
+    room = (left + 6, width)
+    x_axis = axis(min(xs), max(xs), log=log_x, snug=True, fits=beside(*room))
+    along = across(x_axis, *room)
+    _rungs(canvas, y_axis, left, bottom, height - 6)
+    for t in x_axis.ticks:
+        canvas.line([(along(t), bottom), (along(t), bottom + 5)], opacity=0.6)
+        canvas.text(along(t), bottom + 23, tick_text(t), anchor="middle")
+    if title := _title(x_title, log_x):
+        half = text_width(title) / 2
+        middle = max(min((left + width) / 2, width - half), half)
+        canvas.text(middle, bottom + 45, title, anchor="middle")
     for i, (x_values, y_values) in enumerate(lines.values()):
-        points = [(across(x), up(y)) for x, y in zip(x_values, y_values, strict=True)]
+        points = [
+            (along(x), bottom - y_axis.share(y) * (height - 6))
+            for x, y in zip(x_values, y_values, strict=True)
+        ]
         colour = figure_colour(i)
         canvas.line(points, colour=colour, width=2.5, dashes=DASHES[i % len(DASHES)])
         for x, y in points if markers else []:
             canvas.add("circle", style=f"fill:{colour}", cx=x, cy=y, r=4)
-    return canvas.figure(bottom + (50 if x_title else 28), alt or _said(lines, x_title))
+    said = alt or _said(lines, x_title, log_x, log_y)
+    return canvas.figure(bottom + (52 if title else 30), said)
 
 
-def _check_points(
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    log_x: bool,
-    log_y: bool,
+def _title(title: str, log: bool) -> str:
+    return f"{title} (logarithmic)".strip() if log else title
+
+
+def _rungs(
+    canvas: Canvas, axis: Axis, left: float, bottom: float, height: float
 ) -> None:
+    """A line and a number for each tick of the y axis; the strong one is at 0.
+
+    Where there is no 0, the lowest is.
+    """
+    strong = 0 if not axis.log and axis.low <= 0 <= axis.high else axis.low
+    for t in axis.ticks:
+        y = bottom - axis.share(t) * height
+        opacity = 0.6 if t == strong else 0.2
+        canvas.line([(left, y), (canvas.width, y)], opacity=opacity)
+        canvas.text(left - 6, y + 5, tick_text(t), anchor="end")
+
+
+def _check_points(lines: Lines, log_x: bool, log_y: bool) -> None:
     some("lines", lines)
     for name, (xs, ys) in lines.items():
         some(f"lines: {name}", xs)
@@ -155,53 +192,11 @@ def _legend(canvas: Canvas, names: list[str]) -> float:
     return y + 14
 
 
-def _scale(
-    low: float, high: float, start: float, end: float, log: bool
-) -> Callable[[float], float]:
-    """The map from values to units; on a log scale, equal factors are equal steps."""
-    if log:
-        low, high = log10(low), log10(high)
-    span = (high - low) or 1.0
-    return lambda v: start + ((log10(v) if log else v) - low) / span * (end - start)
-
-
-def ticks(low: float, high: float, log: bool = False) -> list[float]:
-    """Round numbers from low to high, about five; powers of ten (or of 2) if `log`.
-
-    >>> ticks(0, 23), ticks(1, 1000, log=True), ticks(2, 64, log=True)
-    ([0, 5, 10, 15, 20], [1.0, 10.0, 100.0, 1000.0], [2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
-    """
-    if log:
-        few = log10(high / low) < 2.5
-        base = 2.0 if few else 10.0
-        powers = [base**n for n in range(-60, 60)]
-        found = [p for p in powers if low * 0.999 <= p <= high * 1.001]
-        return found[:: max(-(-len(found) // 7), 1)] or [low, high]
-    rough = (high - low) / 5 or 1.0
-    size = 10.0 ** floor(log10(rough))
-    step = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= rough * 0.999)
-    first = -(-low // step)
-    found = [(first + n) * step for n in range(12)]
-    return [int(t) if t == int(t) else t for t in found if t <= high + step * 1e-6]
-
-
-def tick_text(value: float) -> str:
-    """A tick's number: 0.5, 20, 1,000, 1e-05.
-
-    >>> tick_text(0.5), tick_text(1000)
-    ('0.5', '1,000')
-    """
-    if value and not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-")
-    return f"{round(value, 10):,.10g}"
-
-
-def _said(
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], x_title: str
-) -> str:
+def _said(lines: Lines, x_title: str, log_x: bool, log_y: bool) -> str:
     parts = [
         f"{name} goes from {ys[0]:.3g} at {xs[0]:.4g} to {ys[-1]:.3g} at {xs[-1]:.4g}"
         for name, (xs, ys) in lines.items()
     ]
     over = f" over {x_title}" if x_title else ""
-    return f"Line plot{over}: {'; '.join(parts)}."
+    both = {0: "", 1: ", one scale logarithmic", 2: ", both scales logarithmic"}
+    return f"Line plot{over}{both[log_x + log_y]}: {'; '.join(parts)}."

@@ -74,7 +74,7 @@ class Pieces:
 
     def title(self, door: Door, x: float, y: float, end: float, height: float) -> None:
         """The name, and what the door is for: below it, or beside it if that fits."""
-        low = self.plan.aside and height >= 48
+        low = height >= 48 and (self.plan.aside or not door.rows)
         at = f'x="{x:g}" dy="20"' if low else 'dx="4"'
         inside = f'<tspan font-weight="600">{escaped(door.title)}</tspan>'
         if low or x + text_width(f"{door.title} {door.note}") <= end:

@@ -8,13 +8,20 @@ from torch import Tensor
 
 from gpt2hw.figures.checks import as_many, finite, some
 from gpt2hw.figures.colours import INK, figure_colour
-from gpt2hw.figures.labels import Names, label_table, margins
+from gpt2hw.figures.keys import amounts, colour_key, largest
+from gpt2hw.figures.labels import (
+    Names,
+    Pair,
+    label_ends,
+    label_table,
+    left_margin,
+    top_margin,
+)
 from gpt2hw.figures.pixels import opacity_png
 from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure
 
 MOST_CELLS = 400  # more are drawn as one image
 PALE = 0.5  # the strongest colour under a number, so that the number can be read
-Pair = tuple[float, float]
 
 
 def heat_map(
@@ -23,34 +30,47 @@ def heat_map(
     columns: Names = (),
     *,
     axes: tuple[str, str] = ("", ""),
+    ends: tuple[str, str] = ("", ""),
     numbers: bool = False,
     most: float | None = None,
+    root: bool = False,
     alt: str = "",
     width: float = WIDTH,
 ) -> Figure:
     """One matrix: `rows` and `columns` name its lines (tokens), `axes` its two axes.
 
-    The full colour stands for `most` (the largest size unless given); what is negative
-    has the second colour. `numbers` writes each value into its cell. `axes` are names
-    with one colour each, as ("n_seq", "n_kv").
+    `axes` are names with one colour each, as ("n_seq", "n_kv"); `ends` names the first
+    and the last place of both where there are too many to name. The full colour stands
+    for `most` (the largest size unless given); what is negative has the second colour.
+    `root` makes the colour grow as the root of the value, so that small ones are seen.
+    Below stands a key of the colours, unless `numbers` writes each value into its cell.
     """
     values = values.detach().to(torch.float64).cpu()
     n_row, n_column = values.shape
     _check(values, most)
     as_many("rows", rows, n_row)
     as_many("columns", columns, n_column)
+    full = most or largest(values)
     canvas = Canvas(width)
-    left, top = margins(rows, columns, axes)
+    left = left_margin(rows or [e for e in ends if e], axes[0])
     wide = min((width - left - 2) / n_column, 60.0)
     high = min(wide, 44.0)
+    top = top_margin(columns or [e for e in ends[:1] if e], axes[1], wide)
     table = (n_column * wide, n_row * high)
-    label_table(canvas, (left, top), table, (rows, columns), axes)
-    if values.numel() > MOST_CELLS:
-        _draw_image(canvas, values, (left, top), table, most)
+    if any(ends):
+        label_ends(canvas, (left, top), table, ends, axes)
     else:
-        tips = (rows, columns)
-        _draw_cells(canvas, values, (left, top), (wide, high), tips, numbers, most)
-    return canvas.figure(top + table[1] + 2, alt or seen(values, rows, columns))
+        label_table(canvas, (left, top), table, (rows, columns), axes)
+    shares = amounts(values, full, root)
+    if values.numel() > MOST_CELLS:
+        _draw_image(canvas, shares, (left, top), table)
+    else:
+        names = (rows, columns)
+        _draw_cells(canvas, (values, shares), (left, top), (wide, high), names, numbers)
+    end = top + table[1] + 2
+    if not numbers:
+        end = colour_key(canvas, (left, end + 10), values, full, root=root)
+    return canvas.figure(end, alt or seen(values, rows, columns))
 
 
 def heat_maps(
@@ -59,20 +79,21 @@ def heat_maps(
     *,
     per_row: int = 3,
     most: float | None = None,
+    root: bool = False,
     alt: str = "",
     width: float = WIDTH,
 ) -> Figure:
     """Small multiples: matrices side by side under their names, on one scale.
 
     For all heads of a block, each named with its score. A name may have two lines,
-    parted by a line's end.
+    parted by a line's end. `most` and `root` are those of `heat_map`.
     """
     values = values.detach().to(torch.float64).cpu()
     n_map, n_row, n_column = values.shape
     _check(values, most)
     some("names", names)
     as_many("names", names, n_map)
-    most = _largest(values) if most is None else most
+    full = most or largest(values)
     canvas = Canvas(width)
     gap = 14.0
     side = (width - gap * (per_row - 1)) / per_row - 1
@@ -83,41 +104,38 @@ def heat_maps(
         x, y = (i % per_row) * (side + gap), (i // per_row) * step
         for n, line in enumerate(name.split("\n")):
             canvas.text(x, y + FONT + 19 * n, line, bold=n == 0)
-        _draw_image(canvas, matrix, (x, y + head), (side, high), most)
+        _draw_image(canvas, amounts(matrix, full, root), (x, y + head), (side, high))
     said = f"{len(names)} heat maps of {n_row} by {n_column}: "
     said += "; ".join(name.replace("\n", ", ") for name in names)
-    return canvas.figure(-(-len(names) // per_row) * step, alt or said)
+    end = -(-len(names) // per_row) * step
+    end = colour_key(canvas, (0, end), values, full, root=root)
+    return canvas.figure(end, alt or said)
 
 
 def _draw_image(
-    canvas: Canvas,
-    values: Float[Tensor, "n_row n_column"],
-    at: Pair,
-    table: Pair,
-    most: float | None,
+    canvas: Canvas, shares: Float[Tensor, "n_row n_column"], at: Pair, table: Pair
 ) -> None:
-    amounts = _amounts(values, most)
-    canvas.image(*at, *table, opacity_png(amounts), figure_colour(0))
-    if (amounts < 0).any():
-        canvas.image(*at, *table, opacity_png(-amounts), figure_colour(1))
+    canvas.image(*at, *table, opacity_png(shares), figure_colour(0))
+    if (shares < 0).any():
+        canvas.image(*at, *table, opacity_png(-shares), figure_colour(1))
     canvas.rect(*at, *table, stroke=INK, stroke_opacity=0.35)
 
 
 def _draw_cells(
     canvas: Canvas,
-    values: Float[Tensor, "n_row n_column"],
+    values_and_shares: tuple[Tensor, Tensor],
     at: Pair,
     cell: Pair,
     names: tuple[Names, Names],
     numbers: bool,
-    most: float | None,
 ) -> None:
     (x, y), (wide, high), (rows, columns) = at, cell, names
+    values, shares = values_and_shares
     n_row, n_column = values.shape
-    amounts = _amounts(values, most) * (PALE if numbers else 1)
+    strength = PALE if numbers else 1.0
     for i in range(n_row):
         for j in range(n_column):
-            value, amount = float(values[i, j]), float(amounts[i, j])
+            value, amount = float(values[i, j]), float(shares[i, j]) * strength
             place = " → ".join([*rows[i : i + 1], *columns[j : j + 1]])
             left, top = x + j * wide, y + i * high
             canvas.rect(
@@ -130,19 +148,6 @@ def _draw_cells(
                 middle = (left + wide / 2, top + high / 2 + 5)
                 canvas.text(*middle, short(value), anchor="middle")
     canvas.rect(x, y, n_column * wide, n_row * high, stroke=INK, stroke_opacity=0.35)
-
-
-def _amounts(
-    values: Float[Tensor, "n_row n_column"], most: float | None
-) -> Float[Tensor, "n_row n_column"]:
-    """Values as shares of `most`, from -1 to 1; what is not finite has no colour."""
-    known = torch.where(values.isfinite(), values, 0.0)
-    return (known / (most or _largest(values))).clamp(-1, 1)
-
-
-def _largest(values: Float[Tensor, "*axes"]) -> float:
-    """The largest size that is finite; 1 where all is zero, or nothing is finite."""
-    return float(torch.where(values.isfinite(), values, 0.0).abs().max()) or 1.0
 
 
 def _check(values: Float[Tensor, "*axes"], most: float | None) -> None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import log10
+from math import hypot, log10
 
-from gpt2hw.figures.charts import tick_text, ticks
 from gpt2hw.figures.checks import finite, some
 from gpt2hw.figures.colours import figure_colour
+from gpt2hw.figures.scales import axis, tick_text, ticks
 from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, fitting, text_width
 
 BILLION = 1e9
@@ -62,7 +62,8 @@ def roofline(
     xs = [ridge, *(x for x, _ in points.values())]
     low, high = min(xs) / 2, max(xs) * 2
     ys = [low * bandwidth / BILLION, flat, *(y / BILLION for _, y in points.values())]
-    ends = (min(ys) / 1.5, max(ys) * 1.3)
+    upright = axis(min(ys), max(ys) * 1.05, log=True)
+    ends = (upright.low, upright.high)
     left = max(text_width(tick_text(t)) for t in ticks(*ends, log=True)) + 10
     top = FONT + 26.0
     plane = _Plane((low, high), ends, left, width, top, top + height)
@@ -78,7 +79,7 @@ def roofline(
 
 def _axes(canvas: Canvas, plane: _Plane) -> None:
     """Lines across for operations a second, ticks below for operations a byte."""
-    canvas.text(0, FONT, "billion operations a second")
+    canvas.text(0, FONT, "billion operations a second (logarithmic)")
     base, right = plane.base, plane.right
     for t in ticks(*plane.ys, log=True):
         _, y = plane.at(plane.xs[0], t)
@@ -91,25 +92,41 @@ def _axes(canvas: Canvas, plane: _Plane) -> None:
         canvas.text(inside, base + 21, tick_text(t), anchor="middle")
     canvas.line([(plane.left, base), (right, base)], opacity=0.6)
     middle = (plane.left + right) / 2
-    canvas.text(middle, base + 43, "operations a byte", anchor="middle")
+    what = "operations a byte (logarithmic)"
+    canvas.text(middle, base + 43, what, anchor="middle")
 
 
 def _marks(canvas: Canvas, places: Mapping[str, tuple[float, float]]) -> None:
-    """A dot for each, and its name beside it, where no dot and no other name is."""
+    """A dot for each, and its name beside it, where no dot and no other name is.
+
+    And where no other dot is nearer, if there is such a place.
+    """
     taken = [(x - 6, x + 6, y - 6, y + 6) for x, y in places.values()]
     for name, (x, y) in places.items():
         canvas.add("circle", style=f"fill:{figure_colour(0)}", cx=x, cy=y, r=5)
         name = fitting(name, max(x, canvas.width - x) - 8)
         wide = text_width(name)
+        # At its right, at its left, in the middle; above, the middle comes first.
+        starts = (x + 8, x - 8 - wide, min(x - wide / 2, canvas.width - wide))
         boxes = [
             (start, start + wide, y + down, y + down + 16)
-            for down in (7, -23, *range(13, 200, 6))  # below, above, further below
-            for start in (x + 8, x - 8 - wide)
+            for down in (7, 14, 21, -23, *range(28, 200, 6))  # below, above, far below
+            for start in (starts if down > 0 else starts[::-1])
             if start >= 0 and start + wide <= canvas.width
         ]
-        box = next((b for b in boxes if not any(_meet(b, taken))), boxes[0])
+        free = [b for b in boxes if not any(_meet(b, taken))] or boxes[:1]
+        dots = places.values()
+        own = (b for b in free if min(_far(b, d) for d in dots) == _far(b, (x, y)))
+        box = next(own, free[0])
         taken.append(box)
         canvas.text(box[0], box[2] + 12, name)
+
+
+def _far(box: tuple[float, float, float, float], dot: tuple[float, float]) -> float:
+    """How far a dot lies from a box (left, right, top, bottom)."""
+    left, right, top, bottom = box
+    x, y = dot
+    return hypot(max(left - x, 0, x - right), max(top - y, 0, y - bottom))
 
 
 def _meet(

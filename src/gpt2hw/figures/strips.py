@@ -6,6 +6,8 @@ from gpt2hw.figures.checks import as_many, finite, some
 from gpt2hw.figures.colours import INK, figure_colour
 from gpt2hw.figures.svg import WIDTH, Canvas, Figure, fitting, text_width
 
+PADS = (10.0, 6.0)  # around a token: less where that saves a line
+
 
 def token_strip(
     pieces: Sequence[str],
@@ -19,21 +21,56 @@ def token_strip(
     `pieces` as `token_labels` gives them (a space is a middle dot).
     """
     as_many("ids", ids, len(pieces))
-    canvas, x, y = Canvas(width), 0.0, 0.0
+    canvas, y = Canvas(width), 0.0
     step = 56.0 if ids else 34.0
-    for i, piece in enumerate(pieces):
-        word = fitting(piece, width - 10, mono=True)
-        numbers = str(ids[i]) if ids else ""
-        wide = max(text_width(word, mono=True), text_width(numbers)) + 10
-        if x and x + wide > width:
-            x, y = 0.0, y + step
-        canvas.rect(x, y, wide - 2, 26, fill=figure_colour(i % 2), opacity=0.2)
-        canvas.text(x + wide / 2 - 1, y + 18, word, anchor="middle", mono=True)
-        if ids:
-            canvas.text(x + wide / 2 - 1, y + 43, numbers, anchor="middle")
-        x += wide
+    words = [fitting(piece, width - 10, mono=True) for piece in pieces]
+    numbers = [str(i) for i in ids] or [""] * len(words)
+    rooms = [
+        max(text_width(word, mono=True), text_width(n))
+        for word, n in zip(words, numbers, strict=True)
+    ]
+    pad = min(PADS, key=lambda pad: len(_lines(rooms, pad, width)))
+    for line in _balanced(rooms, pad, width):
+        x = 0.0
+        for i in line:
+            wide = rooms[i] + pad
+            canvas.rect(x, y, wide - 2, 26, fill=figure_colour(i % 2), opacity=0.2)
+            middle = x + wide / 2 - 1
+            canvas.text(middle, y + 18, words[i], anchor="middle", mono=True)
+            if ids:
+                canvas.text(middle, y + 43, numbers[i], anchor="middle")
+            x += wide
+        y += step
     said = " ".join(f"{p} ({ids[i]})" if ids else p for i, p in enumerate(pieces))
-    return canvas.figure(y + step - 6, alt or f"{len(pieces)} tokens: {said}")
+    return canvas.figure(y - 6, alt or f"{len(pieces)} tokens: {said}")
+
+
+def _lines(rooms: Sequence[float], pad: float, width: float) -> list[list[int]]:
+    """The places of boxes, broken into lines of no more than `width`."""
+    lines: list[list[int]] = [[]]
+    x = 0.0
+    for i, room in enumerate(rooms):
+        if lines[-1] and x + room + pad > width:
+            lines.append([])
+            x = 0.0
+        lines[-1].append(i)
+        x += room + pad
+    return lines
+
+
+def _balanced(rooms: Sequence[float], pad: float, width: float) -> list[list[int]]:
+    """As few lines as `_lines` makes, and the last not much shorter than the others.
+
+    >>> _balanced([30.0] * 5, 10.0, 165.0)
+    [[0, 1, 2], [3, 4]]
+    """
+    lines = _lines(rooms, pad, width)
+    for tenths in (9, 8, 7, 6):
+        shorter = _lines(rooms, pad, width * tenths / 10)
+        if len(shorter) > len(lines):
+            break
+        lines = shorter
+    return lines
 
 
 def byte_strip(

@@ -27,18 +27,19 @@ MONO = "var(--figure-mono, monospace)"
 class Figure:
     """A picture as inline SVG, with words for those who do not see it.
 
-    `print` it in a page, or leave it as the last value of a notebook's cell.
+    `print` it in a page, or leave it as the last value of a notebook's cell. `note` is
+    how it is to be read, whatever the caption is; it ends the text below it.
     """
 
     svg: str
     alt: str
     caption: str = ""
+    note: str = ""
 
     def __str__(self) -> str:
         """The HTML of the figure, on one line."""
-        below = (
-            f"<figcaption>{escaped(self.caption)}</figcaption>" if self.caption else ""
-        )
+        words = " ".join(filter(None, (self.caption, self.note)))
+        below = f"<figcaption>{escaped(words)}</figcaption>" if words else ""
         opening = '<figure class="drawn" data-search-exclude="">'
         return f"{opening}{self.svg}{below}</figure>"
 
