@@ -46,6 +46,7 @@ FOREIGN = re.compile(r"^\s*(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 IN_CSS = re.compile(
     r"(?:url\(|@import)\s*['\"]?\s*((?:[a-z]+:)?//[^'\")\s]+)", re.IGNORECASE
 )
+LINTED = re.compile(r"# (?:ruff: )?noqa\b|# type: ignore\b")
 # Marks of Markdown that nobody turned into anything.
 RAW = re.compile(
     r"\bexec=|\bsession=[\"“]|`{3}|--8<--|^:{3} \w"
@@ -143,6 +144,14 @@ def head(pages: list[Page], sources: list[str], has_address: bool) -> Iterator[s
             yield f"{page.place}: the version is not at its foot"
 
 
+def told_to_linters(pages: list[Page]) -> Iterator[str]:
+    """Marks for tools in code that is taught; the reference has whole files."""
+    for page in pages:
+        if not page.place.startswith("reference/api/"):
+            for mark in LINTED.findall("\n".join(page.code)):
+                yield f"{page.place}: shows {mark!r}, which a linter is told"
+
+
 def of_this_machine(pages: list[Page]) -> Iterator[str]:
     """Paths of the machine that built the site."""
     for page in pages:
@@ -172,6 +181,7 @@ def faults(root: Path, site: Path) -> list[str]:
         *foreign(site, pages),
         *dead_links(site, pages),
         *head(pages, sources, bool(config.get("site_url"))),
+        *told_to_linters(pages),
         *of_this_machine(pages),
         *not_the_source(root / "src" / "gpt2hw", Path(gpt2hw.__file__).parent),
     ]

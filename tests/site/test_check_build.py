@@ -99,6 +99,17 @@ def test_an_address_asks_for_canonical_links(site: Path) -> None:
     assert any("no canonical address" in fault for fault in faults)
 
 
+@pytest.mark.parametrize("mark", ["noqa", "noqa: S101", "type: ignore[misc]"])
+def test_what_a_linter_is_told_is_found_in_taught_code(site: Path, mark: str) -> None:
+    code = GOOD.replace("f{.2}", f"f(2)  # {mark}")
+    (site / "index.html").write_text(code, encoding="utf-8")
+    (fault,) = check_build.told_to_linters(pages.all_pages(site))
+    assert fault.startswith("index.html: shows")
+    (site / "reference" / "api").mkdir(parents=True)
+    (site / "index.html").rename(site / "reference" / "api" / "room.html")
+    assert not list(check_build.told_to_linters(pages.all_pages(site)))
+
+
 def test_a_path_of_the_building_machine_is_found(site: Path) -> None:
     here = GOOD.replace("Text", f"From {check_build.ROOT}/src.")
     (site / "index.html").write_text(here, encoding="utf-8")

@@ -1,4 +1,7 @@
-"""What `::: symbol` shows: the source as it is, without the docstring's longer part."""
+"""What `::: symbol` shows: the source without the docstring's longer part.
+
+What the source says to a linter or a type checker is not shown either.
+"""
 
 import re
 from collections.abc import Callable
@@ -34,20 +37,20 @@ def twice(
     >>> twice(2)
     4
     """
-    return n * 2
+    return n * 2  # type: ignore[no-any-return]  # noqa: RET504 -- as it is taught
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair:  # noqa: PLW1641
     """Two numbers.
 
     They have an order.
     """
 
     left: int
-    right: int
+    right: int  # noqa: E501
 
-    def total(self) -> int:
+    def total_of_the_two(self) -> int:  # type: ignore[misc]
         """The sum.
 
         It has no order.
@@ -75,7 +78,7 @@ description: Snippets.
 
 ::: gpt2hw.pairs.Pair
 
-::: gpt2hw.pairs.Pair.total
+::: gpt2hw.pairs.Pair.total_of_the_two
 
 ::: gpt2hw.pairs.WIDE
 
@@ -94,12 +97,12 @@ SHOWN = [
     (
         "Pair",
         '@dataclass(frozen=True)\nclass Pair:\n    """Two numbers."""\n\n'
-        "    left: int\n    right: int\n\n    def total(self) -> int:\n"
+        "    left: int\n    right: int\n\n    def total_of_the_two(self) -> int:\n"
         '        """The sum."""\n        return self.left + self.right',
     ),
     (
-        "Pair.total",
-        'def total(self) -> int:\n    """The sum."""\n'
+        "Pair.total_of_the_two",
+        'def total_of_the_two(self) -> int:\n    """The sum."""\n'
         "    return self.left + self.right",
     ),
     ("WIDE", "WIDE = 7  # as wide as that"),
@@ -145,12 +148,32 @@ def test_the_reference_tells_each_symbol_and_ends_with_the_whole_file(
     built: Page,
 ) -> None:
     page = built("reference/api/pairs.html")
-    for name in ("half", "twice", "Pair", "Pair.total", "WIDE"):
+    for name in ("half", "twice", "Pair", "Pair.total_of_the_two", "WIDE"):
         assert f'id="gpt2hw.pairs.{name}"' in page
     whole = page[page.index('id="gpt2hw.pairs-file"') :]
     code = re.findall(r"<pre>.*?</pre>", whole, re.DOTALL)[0]
     assert text_of(code).strip("\n") == ROOM.strip("\n")
     assert ">>> twice(2)" in text_of(page)
+
+
+def test_what_a_linter_is_told_stands_in_the_whole_file_alone(built: Page) -> None:
+    page, entry = built("steps/step2_pairs.html"), built("reference/api/pairs.html")
+    before, whole = entry.split('id="gpt2hw.pairs-file"')
+    for mark in ("noqa", "type: ignore"):
+        assert mark not in page
+        assert mark not in before
+        assert mark in whole
+    assert "right: int\n" in text_of(before)
+    assert "class Pair:\n" in text_of(before)
+
+
+def test_a_long_name_is_broken_after_an_underscore_but_its_anchor_is_not(
+    built: Page,
+) -> None:
+    page = built("reference/api/pairs.html")
+    (heading,) = re.findall(r"<h\d id=[^>]*two_?[^>]*>.*?</h\d>", page)
+    assert 'id="gpt2hw.pairs.Pair.total_of_the_two"' in heading
+    assert "<code>total_<wbr>of_<wbr>the_<wbr>two</code>" in heading
 
 
 def test_no_snippet_shows_line_numbers(built: Page) -> None:

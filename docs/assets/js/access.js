@@ -2,9 +2,12 @@
 // reached with Tab, and so can the button that opens the contents.
 (() => {
   const areas = ".md-typeset :is(pre > code, pre, .md-typeset__scrollwrap, .figure-scroll, div.arithmatex)";
+  // (What only sticks out, as a copy button beside its block does, is not scrolled.)
+  const scrolls = (area) =>
+    area.scrollWidth > area.clientWidth && getComputedStyle(area).overflowX !== "visible";
   const mark = () => {
     for (const area of document.querySelectorAll(areas)) {
-      if (area.scrollWidth > area.clientWidth) area.tabIndex = 0;
+      if (scrolls(area)) area.tabIndex = 0;
       else if (area.tabIndex === 0) area.removeAttribute("tabindex");
     }
   };
