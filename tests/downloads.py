@@ -7,6 +7,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,6 +138,15 @@ def holds_nothing_wrong(folder: Path, *published: dict[str, bytes | Path]) -> No
 
 def drafts(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.part"))
+
+
+def settle(folder: Path, size: int) -> None:
+    """Waits until the draft has what was sent, but for the last piece."""
+    for _ in range(6000):
+        if drafts(folder) and drafts(folder)[0].stat().st_size >= 0.99 * size:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"of {size:,} bytes that were sent not 99% came in a minute")
 
 
 # --- one fault at a time ---

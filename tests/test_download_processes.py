@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from downloads import (
     repository,
     run,
     said_as_one_line,
+    settle,
     start,
 )
 from hub_messages import Pause
@@ -47,21 +47,13 @@ def paused(hub, at: int):
     hub.fault(faults.paused(pause), host="cdn")
     process = start(NAME, "--directory", FOLDER)
     assert pause.reached.wait(120)
-    settle(at)
+    settle(FOLDER, at)
     try:
         yield process
     finally:
         pause.go.set()
         process.kill()
         process.communicate()
-
-
-def settle(size: int) -> None:
-    """Waits until the draft has what was sent, but for the last piece."""
-    for _ in range(200):
-        if drafts(FOLDER) and drafts(FOLDER)[0].stat().st_size >= 0.99 * size:
-            return
-        time.sleep(0.01)
 
 
 # --- killed and interrupted ---

@@ -19,7 +19,17 @@ import pytest
 import torch
 
 from checkpoints import random_tensors, settings_of
-from downloads import COMMAND, WEIGHTS, drafts, files_in, finish, machine, run, start
+from downloads import (
+    COMMAND,
+    WEIGHTS,
+    drafts,
+    files_in,
+    finish,
+    machine,
+    run,
+    settle,
+    start,
+)
 from gpt2hw import GPT2, GPT2Config, Tokenizer, download, generate
 from gpt2hw.header import read_header
 from gpt2hw.hub import SHIPPED
@@ -116,6 +126,7 @@ def test_gpt2_is_downloaded_resumed_verified_loaded_and_generates(folder, monkey
         hub.fault(paused(pause), host="cdn")
         process = start("gpt2", code=preface + COMMAND)
         assert pause.reached.wait(120)
+        settle(folder, pause.at)
         interrupt(process)
         pause.go.set()
         [draft] = drafts(folder)
