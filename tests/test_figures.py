@@ -37,8 +37,8 @@ from gpt2hw.figures import (
     token_labels,
     token_strip,
 )
-from gpt2hw.figures.charts import ticks
 from gpt2hw.figures.pixels import opacity_png
+from gpt2hw.figures.scales import ticks
 
 CSS = Path(__file__).parent.parent / "docs" / "assets" / "css" / "tokens.css"
 WORDS = ["The", "·king", "·&", "<b>"]  # two of them would break a page unescaped

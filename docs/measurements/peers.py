@@ -13,6 +13,7 @@ from typing import Any
 from gpt2hw.figures import Figure, bar_charts
 
 FILE = Path(__file__).with_suffix(".json")
+MORE_IS_BETTER = {"tokens/s": True, "MB/s": True, "ms": False, "s": False, "MiB": False}
 NEAR = 1.03  # nearer than this is as fast
 BITS = {  # bits of a weight -> who keeps so many
     32: (
@@ -47,18 +48,13 @@ def median(found: dict[str, Any], work: str, engine: str) -> float:
     return rows(found, work)[engine]["median"]
 
 
-def more_is_better(unit: str) -> bool:
-    """Whether a larger figure is the better one: speeds, where others are costs."""
-    return unit in ("tokens/s", "MB/s")
-
-
 def paired(found: dict[str, Any], one: list[str], other: list[str]) -> float:
     """How many times as good `one` ([work, engine]) is: the median of the rounds.
 
     The engines of one round were measured within a short time of each other, in which
     a machine drifts little.
     """
-    more = more_is_better(found["work"][one[0]]["unit"])
+    more = MORE_IS_BETTER[found["work"][one[0]]["unit"]]
     a, b = (found["work"][work]["rows"][name]["rounds"] for work, name in (one, other))
     return statistics.median(
         x / y if more else y / x for x, y in zip(a, b, strict=True)

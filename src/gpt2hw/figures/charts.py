@@ -5,10 +5,8 @@ from math import isfinite
 
 from gpt2hw.figures.checks import finite, some
 from gpt2hw.figures.colours import figure_colour
-from gpt2hw.figures.scales import Axis, across, apart, axis, beside, tick_text, ticks
+from gpt2hw.figures.scales import Axis, across, apart, axis, beside, tick_text
 from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, fitting, text_width
-
-__all__ = ["bar_chart", "bar_charts", "line_plot", "tick_text", "ticks"]
 
 Lines = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import hypot, log10
+from math import hypot
 
 from gpt2hw.figures.checks import finite, some
 from gpt2hw.figures.colours import figure_colour
-from gpt2hw.figures.scales import axis, tick_text, ticks
+from gpt2hw.figures.scales import Axis, axis, tick_text, ticks
 from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, fitting, text_width
 
 BILLION = 1e9
@@ -14,10 +14,10 @@ BILLION = 1e9
 
 @dataclass(frozen=True)
 class _Plane:
-    """Where things stand: what the axes cover, and the rectangle that they have."""
+    """Where things stand: both axes, and the rectangle that they have."""
 
-    xs: tuple[float, float]
-    ys: tuple[float, float]  # billions
+    x_axis: Axis
+    y_axis: Axis  # billions
     left: float
     right: float
     top: float
@@ -25,15 +25,11 @@ class _Plane:
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The place of x and y, on scales where equal factors are equal steps."""
-        along, up = _share(x, self.xs), _share(y, self.ys)
+        along, up = self.x_axis.share(x), self.y_axis.share(y)
         return (
             self.left + along * (self.right - self.left),
             self.base - up * (self.base - self.top),
         )
-
-
-def _share(value: float, ends: tuple[float, float]) -> float:
-    return log10(value / ends[0]) / log10(ends[1] / ends[0])
 
 
 def roofline(
@@ -62,16 +58,16 @@ def roofline(
     xs = [ridge, *(x for x, _ in points.values())]
     low, high = min(xs) / 2, max(xs) * 2
     ys = [low * bandwidth / BILLION, flat, *(y / BILLION for _, y in points.values())]
-    upright = axis(min(ys), max(ys) * 1.05, log=True)
-    ends = (upright.low, upright.high)
-    left = max(text_width(tick_text(t)) for t in ticks(*ends, log=True)) + 10
+    x_axis = Axis(low, high, ticks(low, high, log=True), log=True)
+    y_axis = axis(min(ys), max(ys) * 1.05, log=True)
+    left = max(text_width(tick_text(t)) for t in y_axis.ticks) + 10
     top = FONT + 26.0
-    plane = _Plane((low, high), ends, left, width, top, top + height)
+    plane = _Plane(x_axis, y_axis, left, width, top, top + height)
     canvas = Canvas(width)
     _axes(canvas, plane)
     roof = [(low, low * bandwidth / BILLION), (ridge, flat), (high, flat)]
     canvas.line([plane.at(*point) for point in roof], width=2.5)
-    foot = [plane.at(ridge, flat), plane.at(ridge, ends[0])]
+    foot = [plane.at(ridge, flat), plane.at(ridge, y_axis.low)]
     canvas.line(foot, opacity=0.4, dashes="4 4")
     _marks(canvas, {n: plane.at(x, y / BILLION) for n, (x, y) in points.items()})
     return canvas.figure(plane.base + 50, alt or _said(bandwidth, arithmetic, points))
@@ -81,12 +77,12 @@ def _axes(canvas: Canvas, plane: _Plane) -> None:
     """Lines across for operations a second, ticks below for operations a byte."""
     canvas.text(0, FONT, "billion operations a second (logarithmic)")
     base, right = plane.base, plane.right
-    for t in ticks(*plane.ys, log=True):
-        _, y = plane.at(plane.xs[0], t)
+    for t in plane.y_axis.ticks:
+        _, y = plane.at(plane.x_axis.low, t)
         canvas.line([(plane.left, y), (right, y)], opacity=0.2)
         canvas.text(plane.left - 6, y + 5, tick_text(t), anchor="end")
-    for t in ticks(*plane.xs, log=True):
-        x, _ = plane.at(t, plane.ys[0])
+    for t in plane.x_axis.ticks:
+        x, _ = plane.at(t, plane.y_axis.low)
         canvas.line([(x, base), (x, base + 5)], opacity=0.6)
         inside = min(x, right - text_width(tick_text(t)) / 2)
         canvas.text(inside, base + 21, tick_text(t), anchor="middle")

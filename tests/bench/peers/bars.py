@@ -80,7 +80,7 @@ def _is_measured(table: Table, bar: Bar) -> bool:
 def _ratio(table: Table, bar: Bar) -> dict[str, Any]:
     """What was found beside the best of its peers."""
     rows = table[bar.their_work]["rows"]
-    more = peers.more_is_better(table[bar.work]["unit"])
+    more = peers.MORE_IS_BETTER[table[bar.work]["unit"]]
     best = (max if more else min)(bar.theirs, key=lambda name: rows[name]["median"])
     pair = [bar.work, bar.ours], [bar.their_work, best]
     found = peers.paired({"work": table}, *pair)
