@@ -16,6 +16,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 ROOT = Path(__file__).parents[2]
 LABS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -67,11 +68,20 @@ def runs() -> dict[Path, Future[NotebookNode]]:
 
 
 def main() -> None:
-    """Standard input to standard output, in an empty folder."""
+    """Standard input to standard output, in an empty folder.
+
+    The kernel is talked to over files in a folder of its own. Of ports, it would be
+    told some that were free a moment ago, and somebody else may have them when it
+    begins. (On Windows there is nothing but ports.)
+    """
     notebook = nbformat.reads(sys.stdin.read(), as_version=nbformat.NO_CONVERT)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as own:
+        by_files = {"transport": "ipc", "ip": f"{own}/kernel"}
+        over = Config(KernelManager={} if os.name == "nt" else by_files)
         place = {"metadata": {"path": folder}}
-        NotebookClient(notebook, timeout=LONGEST_CELL, resources=place).execute()
+        NotebookClient(
+            notebook, timeout=LONGEST_CELL, resources=place, config=over
+        ).execute()
     print(nbformat.writes(notebook))
 
 
