@@ -23,7 +23,16 @@ GROUPS = {
     "7. Text": ["sampling", "generation", "stop_strings", "request"],
     "8. The cache": ["kv_cache"],
     "9. and 10. Speed": [
-        *("rows", "many_rows", "fast_block", "fast", "one_token", "huge_pages"),
+        *(
+            "bags",
+            "rows",
+            "many_rows",
+            "fast_block",
+            "fast",
+            "one_token",
+            "huge_pages",
+            "mapped",
+        ),
         *("batches", "batch_generation", "half", "int8", "precisions"),
     ],
     "Looking inside": [

@@ -29,6 +29,7 @@ ROOMS_THAT_COMPUTE = (
     "model",
     "kv_cache",
     "many_rows",
+    "bags",
     "rows",
     "half",
     "int8",

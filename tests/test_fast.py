@@ -7,9 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import gpt2hw.rows
+import gpt2hw.bags
 from checkpoints import SMALL, random_ids, random_tensors, write_folder
-from gpt2hw import GPT2, GPT2Config, Tokenizer, generate, trace
+from gpt2hw import GPT2, GPT2Config, Tokenizer, fast_block, generate, trace
+from gpt2hw.bags import BagMatrix
 from gpt2hw.batches import PaddedCache
 from gpt2hw.fast import FastTransformer, MatrixLinear, taught
 from gpt2hw.generation import next_logits
@@ -27,7 +28,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True)
 def _every_matrix_counts_as_large(monkeypatch):
-    monkeypatch.setattr(gpt2hw.rows, "MANY", 1)
+    monkeypatch.setattr(gpt2hw.bags, "MANY", 1)
     monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
 
 
@@ -35,7 +36,7 @@ def fast_model(
     config: GPT2Config = SMALL, seed: int = 0, precision: Precision = "float32"
 ) -> GPT2:
     tensors = random_tensors(config, seed).items()
-    parts = assemble(config, tensors, CPU, precision=precision, may_move=True)
+    parts = assemble(config, tensors, CPU, precision=precision)
     model = GPT2._wrap(config, parts)
     assert model.head is not None
     assert isinstance(model.h[0].mlp.c_fc, MatrixLinear)
@@ -98,6 +99,92 @@ def test_the_last_row_alone_is_the_last_row(batch, n_seen):
     agree(model.last_logits(ids[..., n_seen:], cache), model(ids)[..., -1, :], 1e-5)
     assert len(cache) == 7
     agree(model.last_logits(ids), model(ids)[..., -1, :], 1e-5)
+
+
+@given(configs(), batch_shapes(), SEEDS, st.data())
+@settings(deadline=None, max_examples=40)
+def test_the_last_row_alone_leaves_the_cache_that_all_rows_leave(
+    config, batch, seed, data
+):
+    model, ids = fast_model(config, seed), data.draw(ids_for(config, *batch))
+    caches = model.new_cache(), model.new_cache()
+    at = 0
+    for n in data.draw(splits(ids.shape[-1])):
+        new_ids = ids[..., at : at + n]
+        right = model(new_ids, caches[0])[..., -1, :]
+        agree(model.last_logits(new_ids, caches[1]), right, 5e-5)
+        at += n
+    assert len(caches[0]) == len(caches[1]) == ids.shape[-1]
+    both = (cache.layers(ids.shape[:-1]) for cache in caches)
+    for layer, other in zip(*both, strict=True):
+        agree(other.k[..., :at, :], layer.k[..., :at, :], 5e-5)
+        agree(other.v[..., :at, :], layer.v[..., :at, :], 5e-5)
+
+
+PADDED = [[0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 0, 0]]
+
+
+@pytest.mark.parametrize("mask", [PADDED, *PADDED])
+@pytest.mark.parametrize("n_seen", [0, 1, 4])
+def test_the_last_row_alone_is_the_last_row_beside_padding_too(mask, n_seen):
+    model, mask = fast_model(), torch.tensor(mask)
+    ids, cache = random_ids(SMALL, *mask.shape), model.new_cache()
+    right = model(ids, mask=mask)[..., -1, :]
+    agree(model.last_logits(ids, mask=mask), right, 1e-5)
+    if n_seen:
+        model.last_logits(ids[..., :n_seen], cache, mask=mask[..., :n_seen])
+    rest = ids[..., n_seen:]
+    agree(model.last_logits(rest, cache, mask=mask[..., n_seen:]), right, 1e-5)
+    again = random_ids(SMALL, *mask.shape[:-1], 2, seed=1)  # the cache is right, too
+    whole = torch.cat([ids, again], -1), torch.nn.functional.pad(mask, (0, 2), value=1)
+    agree(model(again, cache), model(whole[0], mask=whole[1])[..., -2:, :], 1e-5)
+
+
+@pytest.mark.parametrize("n_seen", [0, 3])
+@pytest.mark.parametrize("padded", [False, True])
+def test_of_all_but_the_last_token_the_last_block_makes_keys_and_values_alone(
+    monkeypatch, n_seen, padded
+):
+    model, ids, seen = fast_model(), random_ids(SMALL, 7), []
+    names = {}
+    for block in model.h:
+        for name in ("c_attn", "c_proj"):
+            names[id(getattr(block.attn, name).matrix)] = f"attn.{name}"
+        for name in ("c_fc", "c_proj"):
+            names[id(getattr(block.mlp, name).matrix)] = f"mlp.{name}"
+    whole, inner = BagMatrix.__call__, fast_block.fast_inner
+
+    def watched(self, x):
+        seen.append((names[id(self)], x.numel() // x.shape[-1]))
+        return whole(self, x)
+
+    def watched_inner(mlp, x):
+        if x.numel() > x.shape[-1]:  # they are done in one call, with their gelu
+            seen.append(("mlp.c_fc", x.numel() // x.shape[-1]))
+        return inner(mlp, x)
+
+    cache = model.new_cache()
+    if n_seen:
+        model.last_logits(ids[:n_seen], cache)
+    monkeypatch.setattr(BagMatrix, "__call__", watched)
+    monkeypatch.setattr(fast_block, "fast_inner", watched_inner)
+    new_ids = ids[n_seen:]
+    n, parts = len(new_ids), ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
+    mask = torch.ones_like(new_ids) if padded else None
+    if padded:
+        mask[0] = 0
+    model.last_logits(new_ids, cache, mask=mask)
+    assert seen[:-4] == [(part, n) for part in parts] * (SMALL.n_layer - 1)
+    assert seen[-4:] == list(zip(parts, (n, 1, 1, 1), strict=True))
+    seen.clear()
+    model(ids)
+    assert seen == [(part, len(ids)) for part in parts] * SMALL.n_layer
+
+
+def test_a_block_that_stands_in_two_places_is_the_last_only_in_the_last():
+    model, ids = fast_model(), random_ids(SMALL, 7)
+    model = replace(model, h=(model.h[0],) * 3)
+    agree(model.last_logits(ids), model(ids)[-1], 1e-5)
 
 
 def test_generation_asks_for_one_row_of_logits_alone(monkeypatch):
@@ -218,7 +305,8 @@ def test_a_loaded_model_and_a_random_one_are_in_the_fast_form(tmp_path):
     for model in (GPT2.from_pretrained(folder), GPT2.random(SMALL)):
         assert isinstance(model, FastTransformer)
         assert isinstance(model.h[0].attn.c_attn, MatrixLinear)
-        assert model.h[0].attn.c_attn.weight.T.is_contiguous()
+        assert isinstance(model.h[0].attn.c_attn.matrix, BagMatrix)
+        assert model.h[0].attn.c_attn.weight.is_contiguous()  # as the file has it
         assert model.head is model.table
 
 

@@ -24,9 +24,9 @@ LIGHT_ROOMS = (
     *("tokenizer", "stop_strings", "request", "writing", "inspection"),
 )
 ROOMS_WITH_TORCH = (
-    *("huge_pages", "safetensors"),
+    *("huge_pages", "safetensors", "mapped"),
     *("linear", "embeddings", "attention", "block", "model"),
-    *("kv_cache", "many_rows", "rows", "half", "int8"),
+    *("kv_cache", "many_rows", "bags", "rows", "half", "int8"),
     *("fast_block", "fast", "one_token", "precisions", "batches"),
     *("loader", "initialization", "ids", "pretrained"),
     *("sampling", "continuing", "batch_generation", "generation"),

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import gpt2hw.rows
+import gpt2hw.bags
 from checkpoints import SMALL, random_ids, random_tensors
 from gpt2hw import GPT2, GPT2Config, Tokenizer, generate
+from gpt2hw.bags import BagMatrix
 from gpt2hw.fast import taught
 from gpt2hw.half import HalfMatrix
 from gpt2hw.int8 import Int8Matrix, integer_product
@@ -34,13 +35,13 @@ WAYS = (deepcopy, lambda pair: pickle.loads(pickle.dumps(pair)))
 
 @pytest.fixture(autouse=True)
 def _every_matrix_counts_as_large(monkeypatch):
-    monkeypatch.setattr(gpt2hw.rows, "MANY", 1)
+    monkeypatch.setattr(gpt2hw.bags, "MANY", 1)
     monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
 
 
 def fast_model(config=SMALL, seed=0, precision="float32") -> GPT2:
     tensors = random_tensors(config, seed).items()
-    parts = assemble(config, tensors, CPU, precision=precision, may_move=True)
+    parts = assemble(config, tensors, CPU, precision=precision)
     return GPT2._wrap(config, parts)
 
 
@@ -55,6 +56,8 @@ def after(model: GPT2, n_past: int) -> FastCache:
 @given(configs(), SEEDS, st.data())
 @settings(deadline=None, max_examples=30)
 def test_token_after_token_gives_the_logits_of_one_pass(precision, config, seed, data):
+    # A norm over two or three numbers makes much more of what 16 bits round.
+    assume(precision == "float32" or config.n_embd > 3)
     model, ids = fast_model(config, seed, precision), data.draw(ids_for(config))
     cache = model.new_cache()
     found = torch.stack(
@@ -98,7 +101,7 @@ def calls_of_a_token(n_layer: int, write) -> int:
     return counting.n_calls
 
 
-def test_a_block_is_19_calls_where_the_taught_pieces_make_more_than_80():
+def test_a_block_is_27_calls_where_the_taught_pieces_make_more_than_80():
     def fast(model, cache):
         model.last_logits([5], cache)
 
@@ -109,7 +112,7 @@ def test_a_block_is_19_calls_where_the_taught_pieces_make_more_than_80():
         calls_of_a_token(3, write) - calls_of_a_token(2, write)
         for write in (fast, by_hand)
     )
-    assert one_token == 19
+    assert one_token == 27
     assert pieces > 80
 
 
@@ -201,11 +204,13 @@ def test_a_cache_is_pickled_with_its_memory_once():
     assert n_bytes < cache._store.nbytes + 2_000
 
 
-def test_a_model_of_row_blocks_is_pickled_at_its_size():
+def test_a_model_of_bags_and_row_blocks_is_pickled_at_its_size():
     model = fast_model()
     n_numbers = sum(t.numel() for t in random_tensors(SMALL).values())
     assert len(pickle.dumps(model)) < 4 * n_numbers + 20_000
-    assert isinstance(pickle.loads(pickle.dumps(model)).head, RowMatrix)
+    twin = pickle.loads(pickle.dumps(model))
+    assert isinstance(twin.head, RowMatrix)
+    assert isinstance(twin.h[0].mlp.c_fc.matrix, BagMatrix)
 
 
 class HeadError(Exception):
@@ -258,8 +263,8 @@ def test_copies_and_kept_rows_outlive_inference_mode():
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("many", [1, SMALL.n_vocab * SMALL.n_embd + 1, 2**19])
 def test_autocast_changes_nothing(monkeypatch, precision, many):
-    """Of a model with row blocks, with some but not for its head, and with none."""
-    monkeypatch.setattr(gpt2hw.rows, "MANY", many)
+    """With all matrices of the model cut, with some but not its head, and with none."""
+    monkeypatch.setattr(gpt2hw.bags, "MANY", many)
     model, ids = fast_model(precision=precision), random_ids(SMALL, 9)
     right = model(ids)
     with torch.autocast("cpu"):

@@ -13,6 +13,7 @@ from torch import Tensor
 import gpt2hw.int8
 from checkpoints import SMALL, random_ids, random_tensors, write_folder
 from gpt2hw import GPT2, CheckpointError, Sampler, Tokenizer, evaluate, generate, trace
+from gpt2hw.bags import BagMatrix
 from gpt2hw.cli import main, options
 from gpt2hw.half import FEW, HalfMatrix
 from gpt2hw.int8 import (
@@ -192,7 +193,7 @@ def test_a_prompt_is_multiplied_in_float32():
     agree(matrix(x), x @ matrix.values.float().T, 1e-6)
 
 
-@pytest.mark.parametrize("of", [RowMatrix, HalfMatrix.of, Int8Matrix.of])
+@pytest.mark.parametrize("of", [BagMatrix, RowMatrix, HalfMatrix.of, Int8Matrix.of])
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)])
 def test_no_rows_give_no_rows(of, shape):
     assert of(normal(10, 4))(torch.empty(*shape, 4)).shape == (*shape, 10)

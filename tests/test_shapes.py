@@ -12,6 +12,7 @@ import torch
 
 from gpt2hw import GPT2, GPT2Config, Tokenizer
 from gpt2hw.attention import attend, attention_scores, softmax
+from gpt2hw.bags import BagMatrix
 from gpt2hw.batch_generation import Batch
 from gpt2hw.batches import positions
 from gpt2hw.block import LayerNorm, normalize
@@ -55,6 +56,7 @@ PLANTED = {
     "block": lambda: LayerNorm(weight=torch.zeros(1), bias=torch.zeros(6), eps=1e-5),
     "model": lambda: unembed(torch.zeros(2, 5), torch.zeros(5, 6)),
     "kv_cache": lambda: LayerCache(k=torch.zeros(2, 4, 3), v=torch.zeros(2, 5, 3)),
+    "bags": lambda: BagMatrix(torch.zeros(3, 4).T)(torch.zeros(1, 4)),
     "rows": lambda: RowMatrix(torch.zeros(4, 3))(torch.zeros(1, 4)),
     "half": lambda: one_row(torch.zeros(1, 3), torch.zeros(4, 2).half()),
     "int8": lambda: Int8Matrix(torch.zeros(4, 2).to(torch.int8), torch.ones(3)),

@@ -290,11 +290,8 @@ def system(found: dict[str, Any]) -> str:
     ]
     return (
         "*system* is processor time that the system worked for the process, until it "
-        f"had ended: {in_words(told)}. It hands out memory, among other things. gpt2hw "
-        "copies its weights into memory of its own, since it turns them and lays them "
-        "in large pages (step 9); transformers maps the file. A "
-        "virtual machine may have to ask its host for memory that it has not used for "
-        "some seconds; the rounds are then far apart."
+        f"had ended: {in_words(told)}. It loads libraries and hands out memory, among "
+        "other things."
     )
 
 

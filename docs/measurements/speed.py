@@ -22,8 +22,9 @@ import torch
 from cache_time import processor
 from torch import Tensor
 
-from gpt2hw import GPT2, GPT2Config
+from gpt2hw import GPT2, GPT2Config, bags
 from gpt2hw import benchmark as bench
+from gpt2hw.bags import BagMatrix
 from gpt2hw.fast import taught
 from gpt2hw.huge_pages import empty
 from gpt2hw.kv_cache import cached_forward
@@ -105,6 +106,7 @@ def forms(matrices: list[Tensor]) -> dict[str, float]:
     """Seconds for one row times every matrix of the blocks, by form of the product."""
     by_inputs = [stored(*m.T.shape) for m in matrices]  # [n_in, n_out], as in the file
     cut = [RowMatrix(m) for m in matrices]
+    in_bags = [BagMatrix(m.T) for m in by_inputs]
     rows = [torch.randn(1, m.shape[1]) for m in matrices]
 
     def all_of(product: Callable[[int, Tensor], Tensor]) -> Work:
@@ -125,6 +127,7 @@ def forms(matrices: list[Tensor]) -> dict[str, float]:
         {
             "by inputs": all_of(lambda i, x: x @ by_inputs[i]),
             "by outputs": all_of(lambda i, x: x @ matrices[i].T),
+            "bags": all_of(lambda i, x: in_bags[i](x)),
             "blocks": all_of(lambda i, x: cut[i](x)),
             "blocks, row copied": all_of(copied),
             "blocks, copy told otherwise": all_of(told_otherwise),
@@ -135,7 +138,7 @@ def forms(matrices: list[Tensor]) -> dict[str, float]:
 
 def by_rows(matrices: list[Tensor], plainly: bool) -> list[float]:
     """Seconds for so many rows times every matrix: as the model does it, or by `@`."""
-    cut = [RowMatrix(m) for m in matrices]
+    cut = [BagMatrix(stored(*m.T.shape).T) for m in matrices]
     xs = {
         (n, m): torch.randn(n, m) for n in ROWS for m in {m.shape[1] for m in matrices}
     }
@@ -168,6 +171,27 @@ def pages() -> dict[str, float]:
     row = torch.ones(1, 1024)
     cut = {name: RowMatrix(values) for name, values in kinds.items()}
     return in_turn({name: lambda m=m: m(row) for name, m in cut.items()})
+
+
+def head_after_a_bag() -> dict[str, float]:
+    """Seconds for the head's product, after a kernel that leaves registers in use."""
+    n_embd = CONFIG.n_embd
+    head = RowMatrix(stored(CONFIG.n_vocab, n_embd))
+    weight, row = stored(n_embd, n_embd), torch.randn(n_embd)
+    numbers, starts = bags.cut(n_embd, bags.number_of_bags(n_embd))
+    shared = bags.shares(len(starts))
+
+    def after(*between: Work) -> float:
+        torch.embedding_bag(weight, numbers, starts, False, bags.SUM, False, row)
+        for work in between:
+            work()
+        return seconds(lambda: head(row))
+
+    found: dict[str, list[float]] = {"in use": [], "freed": []}
+    for _ in range(9):
+        found["in use"].append(after())
+        found["freed"].append(after(lambda: bags.free_registers(shared)))
+    return {name: median(times) for name, times in found.items()}
 
 
 def a_step(model: GPT2, n_texts: int = 1) -> Work:
@@ -280,6 +304,7 @@ def times() -> dict[str, Any]:
             "prompt": prompts(model),
             "together": together(model),
             "pages": pages(),
+            "head_after_a_bag": head_after_a_bag(),
             "call": small_call(),
         }
         for _ in range(ROUNDS)

@@ -2,13 +2,32 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
+from gpt2hw.bags import cut
 from gpt2hw.properties import rows as rules
 from gpt2hw.properties.seeded import normal
 from gpt2hw.rows import RowMatrix, product_by_blocks
 from wrong.entry import Entry
 
-N_BLOCKS = 4
+N_BLOCKS = N_BAGS = 4
+
+
+def product_of_the_first_bag(x: Tensor, values: Tensor) -> Tensor:
+    """Takes the first core's bag for the sum: with one thread, it is."""
+    numbers, starts = cut(x.shape[-1], N_BAGS)
+    return embedding_bag(
+        numbers, values.T, starts, mode="sum", per_sample_weights=x[0]
+    )[:1]
+
+
+def product_of_bags_numbered_anew(x: Tensor, values: Tensor) -> Tensor:
+    """Counts the inputs of each bag from 0, where they go on from the bag before."""
+    n_in = x.shape[-1]
+    numbers = torch.arange(n_in // N_BAGS).repeat(N_BAGS)
+    starts = torch.arange(0, n_in, n_in // N_BAGS)
+    bags = embedding_bag(numbers, values.T, starts, mode="sum", per_sample_weights=x[0])
+    return bags.sum(dim=0, keepdim=True)
 
 
 def product_without_the_rest(x: Tensor, values: Tensor) -> Tensor:
@@ -63,6 +82,8 @@ ENTRIES = [
         lambda product, rule=rule, x=x, n=n: rule(product, x, normal(n, 64, seed=1)),
     )
     for wrong, rule, x, n in (
+        (product_of_the_first_bag, rules.blocks_equal_one_product, ONE, 18),
+        (product_of_bags_numbered_anew, rules.blocks_equal_one_product, ONE, 18),
         (product_without_the_rest, rules.blocks_equal_one_product, ONE, 18),
         (product_of_blocks_of_inputs, rules.blocks_equal_one_product, ONE, 64),
         (product_right_for_one_row, rules.blocks_equal_one_product, THREE, 16),

@@ -140,15 +140,18 @@ def padded_state(
     ids: Int[Tensor, "*batch n_seq"],
     mask: Bool[Tensor, "*batch n_kv"],
     cache: KVCache | None = None,
-) -> Float[Tensor, "*batch n_seq n_embd"]:
+    *,
+    last_only: bool = False,
+) -> Float[Tensor, "*batch n_out n_embd"]:
     """What the head is given, for tokens of which the mask says what is real.
 
-    The mask speaks of the tokens in the cache, too. They are written into it, but it
-    does not count them yet (see `remember`).
+    For all of them, or for the last of each text. The mask speaks of the tokens in the
+    cache, too. They are written into it, but it does not count them yet (see
+    `remember`).
     """
     n_seq = ids.shape[-1]
     x = model.vectors(ids) + model.wpe[positions(mask)[..., -n_seq:]]
-    return model.after_blocks(x, allowed(mask, n_seq), cache)
+    return model.after_blocks(x, allowed(mask, n_seq), cache, last_only=last_only)
 
 
 @no_type_check

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor
 
 from gpt2hw.attention import causal_mask
+from gpt2hw.bags import BagMatrix
 from gpt2hw.block import TransformerBlock
 from gpt2hw.fast_block import fast_cached_block, fast_norm
 from gpt2hw.half import HalfMatrix
@@ -23,7 +24,7 @@ from gpt2hw.model import Transformer, unembed
 from gpt2hw.rows import RowMatrix
 
 # [n_out, n_in] in some form: `values` as stored, `matrix(x)`, `rows(ids)`, `widened()`.
-Matrix = RowMatrix | HalfMatrix | Int8Matrix
+Matrix = BagMatrix | RowMatrix | HalfMatrix | Int8Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +112,19 @@ class FastTransformer(Transformer):
         if self.head is None:
             logits = self.forward(ids) if cache is None else self.cached(ids, cache)
             return logits[..., -1, :]
-        logits = self.head(self.final_state(ids, cache)[..., -1, :])
+        state = self.final_state(ids, cache, last_only=True)
+        logits = self.head(state[..., -1, :])
         if cache is not None:
             cache.advance(ids.shape[:-1], ids.shape[-1])
         return logits
 
     def final_state(
-        self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
-    ) -> Float[Tensor, "*batch n_seq n_embd"]:
+        self,
+        ids: Int[Tensor, "*batch n_seq"],
+        cache: KVCache | None = None,
+        *,
+        last_only: bool = False,
+    ) -> Float[Tensor, "*batch n_out n_embd"]:
         """What the head is given: as Transformer.forward, or cached_forward.
 
         The cache holds the new tokens then, but does not count them yet: the head may
@@ -127,18 +133,26 @@ class FastTransformer(Transformer):
         n_seq, n_past = ids.shape[-1], 0 if cache is None else len(cache)
         x = self.vectors(ids) + self.wpe[n_past : n_past + n_seq]
         may_look = causal_mask(n_seq, n_past + n_seq, ids.device) if n_seq > 1 else None
-        return self.after_blocks(x, may_look, cache)
+        return self.after_blocks(x, may_look, cache, last_only=last_only)
 
     def after_blocks(
         self,
         x: Float[Tensor, "*batch n_seq n_embd"],
         may_look: Bool[Tensor, "*heads n_seq n_kv"] | None,
         cache: KVCache | None,
-    ) -> Float[Tensor, "*batch n_seq n_embd"]:
-        """Embedded tokens through all blocks and the final norm."""
+        *,
+        last_only: bool = False,
+    ) -> Float[Tensor, "*batch n_out n_embd"]:
+        """Embedded tokens through all blocks and the final norm; all, or the last only.
+
+        Of the others, the last block then makes keys and values, which the last token
+        needs, and nothing else, which nobody needs.
+        """
         n_past = 0 if cache is None else len(cache)
         layers = [None] * len(self.h) if cache is None else cache.layers(x.shape[:-2])
-        for block, layer in zip(self.h, layers, strict=True):
+        for place, (block, layer) in enumerate(zip(self.h, layers, strict=True), 1):
+            if last_only and place == len(self.h) and may_look is not None:
+                may_look = may_look[..., -1:, :]
             x = fast_cached_block(block, x, layer, n_past, may_look)
         return fast_norm(self.ln_f, x)
 

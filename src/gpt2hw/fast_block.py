@@ -14,10 +14,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gpt2hw.attention import CausalSelfAttention, merge_heads
+from gpt2hw.bags import BagMatrix
 from gpt2hw.block import MLP, LayerNorm, TransformerBlock
 from gpt2hw.kv_cache import LayerCache
 from gpt2hw.many_rows import gelu_of_many
-from gpt2hw.rows import MANY_ROWS, RowMatrix
 
 AT_ONCE = 64  # queries
 
@@ -64,15 +64,21 @@ def many_queries(
     v: Float[Tensor, "*batch n_kv d_head"],
     may_look: Bool[Tensor, "*#batch n_seq n_kv"],
 ) -> Float[Tensor, "*batch n_seq d_head"]:
-    """Each query's average of the values, some queries at a time."""
-    q = q * q.shape[-1] ** -0.5
+    """Each query's average of the values, some queries at a time.
+
+    may_look: the causal mask, or with padding one for each text.
+    """
+    q = (q * q.shape[-1] ** -0.5).contiguous()
     n_seq, n_kv = may_look.shape[-2:]
+    is_causal = may_look.ndim == 2
     parts = []
     for start in range(0, n_seq, AT_ONCE):
         end = min(start + AT_ONCE, n_seq)
         n_seen = n_kv - n_seq + end  # no query of this part may look further
         scores = q[..., start:end, :] @ k[..., :n_seen, :].mT
-        scores.masked_fill_(~may_look[..., start:end, :n_seen], -inf)
+        first = n_seen - (end - start) if is_causal else 0  # all see what stands before
+        hidden = ~may_look[..., start:end, first:n_seen]
+        scores[..., first:].masked_fill_(hidden, -inf)
         parts.append(torch.softmax(scores, dim=-1) @ v[..., :n_seen, :])
     return torch.cat(parts, dim=-2)
 
@@ -91,14 +97,17 @@ def fast_attention(
     x: Float[Tensor, "*batch n_seq n_embd"],
     layer: LayerCache | None,
     n_past: int,
-    may_look: Bool[Tensor, "*heads n_seq n_kv"] | None,
-) -> Float[Tensor, "*batch n_seq n_embd"]:
-    """CausalSelfAttention, with its past if there is one, that looks where it may."""
+    may_look: Bool[Tensor, "*heads n_out n_kv"] | None,
+) -> Float[Tensor, "*batch n_out n_embd"]:
+    """CausalSelfAttention, with its past if there is one, of the last n_out tokens.
+
+    may_look has a row for each of those; None where there is one, who sees all.
+    """
     q, k, v = three_thirds(attn.c_attn(x), attn.n_head)
     if layer is not None:
         k, v = layer.extend(n_past, k, v)
     if may_look is None or may_look.shape[-2] == 1:
-        found = one_query(q, k, v, may_look)
+        found = one_query(q[..., -1:, :], k, v, may_look)
     else:
         found = many_queries(q, k, v, may_look)
     return attn.c_proj(merge_heads(found))
@@ -107,10 +116,10 @@ def fast_attention(
 def fast_inner(
     mlp: MLP, x: Float[Tensor, "*batch n_embd"]
 ) -> Float[Tensor, "*batch n_inner"]:
-    """Gelu of c_fc's map; of many rows in one call, where c_fc has row blocks."""
+    """Gelu of c_fc's map; of many rows in one call, where c_fc is in float32."""
     matrix = getattr(mlp.c_fc, "matrix", None)
     n_rows = x.numel() // x.shape[-1]
-    if isinstance(matrix, RowMatrix) and n_rows >= MANY_ROWS:
+    if isinstance(matrix, BagMatrix) and n_rows > 1:
         return gelu_of_many()(x, matrix.values, mlp.c_fc.bias)
     return fast_gelu(mlp.c_fc(x))
 
@@ -120,10 +129,14 @@ def fast_cached_block(
     x: Float[Tensor, "*batch n_seq n_embd"],
     layer: LayerCache | None,
     n_past: int,
-    may_look: Bool[Tensor, "*heads n_seq n_kv"] | None,
-) -> Float[Tensor, "*batch n_seq n_embd"]:
-    """TransformerBlock; `may_look`: None where there is one query, who sees all."""
-    x = x + fast_attention(
+    may_look: Bool[Tensor, "*heads n_out n_kv"] | None,
+) -> Float[Tensor, "*batch n_out n_embd"]:
+    """TransformerBlock of the last n_out tokens, for which may_look has a row each.
+
+    None stands for the last token alone, who sees all.
+    """
+    n_out = 1 if may_look is None else may_look.shape[-2]
+    x = x[..., -n_out:, :] + fast_attention(
         block.attn, fast_norm(block.ln_1, x), layer, n_past, may_look
     )
     inner = fast_inner(block.mlp, fast_norm(block.ln_2, x))

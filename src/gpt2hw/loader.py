@@ -19,6 +19,7 @@ from gpt2hw.fast import FastTransformer, Matrix, MatrixLinear
 from gpt2hw.folder import weights_file
 from gpt2hw.layout import HEAD, check_names_and_shapes, is_buffer, strip_prefix
 from gpt2hw.linear import Linear
+from gpt2hw.mapped import iter_mapped
 from gpt2hw.precisions import WTE, Precision, kept
 from gpt2hw.safetensors import iter_tensors
 from gpt2hw.shards import read_headers
@@ -27,10 +28,13 @@ NamedTensors = Iterable[tuple[str, Tensor]]
 Parameters = Mapping[str, Tensor | Matrix]
 
 
-def read_parameters(folder: Path, config: GPT2Config) -> Iterator[tuple[str, Tensor]]:
+def read_parameters(
+    folder: Path, config: GPT2Config, *, may_map: bool = False
+) -> Iterator[tuple[str, Tensor]]:
     """Each parameter by its bare name, one at a time; buffers are not read.
 
-    Shards are read one after the other. Raises CheckpointError, before any tensor is
+    Shards are read one after the other. `may_map`: tensors may be views of the files
+    (see `mapped`). Raises CheckpointError, before any tensor is
     read, where the tensors do not fit the config, and SafetensorsError where a file is
     broken.
     """
@@ -44,9 +48,10 @@ def read_parameters(folder: Path, config: GPT2Config) -> Iterator[tuple[str, Ten
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
     wanted = {name: bare for bare, name in names.items() if not is_buffer(bare)}
+    tensors_of = iter_mapped if may_map else iter_tensors
     for header in headers:
         here = [name for name in header.tensors if name in wanted]
-        for name, tensor in iter_tensors(header.path, header, here):
+        for name, tensor in tensors_of(header.path, header, here):
             yield wanted[name], tensor
 
 
@@ -56,7 +61,6 @@ def assemble(
     device: torch.device,
     *,
     precision: Precision = "float32",
-    may_move: bool = False,
 ) -> FastTransformer:
     """Puts the parameters, made float32, into the places that their names say.
 
@@ -70,7 +74,7 @@ def assemble(
         if not tensor.is_floating_point():
             raise CheckpointError(f"{name} holds {tensor.dtype}, not floating point")
         wide = tensor.detach().to(device=device, dtype=torch.float32)
-        p[name] = kept(name, wide, precision, may_move=may_move)
+        p[name] = kept(name, wide, precision)
         _share_tied_head(p, config)
     wte, lm_head = p[WTE], p.get(HEAD, p[WTE])
     return FastTransformer(

@@ -47,7 +47,7 @@ def by_onednn(
     x: Float32[Tensor, "*batch n_in"], values: Float32[Tensor, "n_out n_in"]
 ) -> Float32[Tensor, "*batch n_out"]:
     """x times the matrix turned; by plain tensors where a derivative is asked for."""
-    if _has_derivative(x, values):
+    if has_derivative(x, values):
         return by_plain_tensors(x, values)
     op = torch.ops.mkldnn._linear_pointwise
     product: Tensor = op(x, values, None, "none", [], "")
@@ -71,7 +71,7 @@ def gelu_by_onednn(
     bias: Float32[Tensor, " n_out"],
 ) -> Float32[Tensor, "*batch n_out"]:
     """Gelu of x times the matrix turned, plus the bias, in one call."""
-    if _has_derivative(x, values, bias):
+    if has_derivative(x, values, bias):
         return gelu_by_plain_tensors(x, values, bias)
     op = torch.ops.mkldnn._linear_pointwise
     # Of a bias, it reads what lies in memory one number after another.
@@ -93,7 +93,7 @@ def gelu_by_plain_tensors(
     return found
 
 
-def _has_derivative(*given: Tensor) -> bool:
+def has_derivative(*given: Tensor) -> bool:
     """Whether torch will ask for one; the private call would give 0."""
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
 

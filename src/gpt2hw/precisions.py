@@ -1,6 +1,6 @@
 """Which form each matrix of a model gets: chosen once, when it is loaded.
 
-    float32   as the file has it; large matrices as row blocks (see `rows`)
+    float32   as the file has it; large matrices in bags or blocks (see `bags`, `rows`)
     float16   half the bytes (see `half`)
     int8      a quarter of the bytes (see `int8`)
 
@@ -11,7 +11,8 @@ from typing import Literal, get_args
 
 from torch import Tensor
 
-from gpt2hw import rows
+from gpt2hw import bags, rows
+from gpt2hw.bags import BagMatrix
 from gpt2hw.doors import checked
 from gpt2hw.fast import Matrix
 from gpt2hw.half import HalfMatrix
@@ -36,16 +37,12 @@ def checked_precision(precision: object) -> Precision:
     return found
 
 
-def kept(
-    name: str, tensor: Tensor, precision: Precision, *, may_move: bool
-) -> Tensor | Matrix:
+def kept(name: str, tensor: Tensor, precision: Precision) -> Tensor | Matrix:
     """A parameter, in float32, in the form that it is kept in; it may be itself.
-
-    `may_move`: whether its numbers may be put in another order in their memory.
 
     >>> import torch
     >>> weight = torch.ones(2, 3)  # [n_in, n_out]
-    >>> kept("h.0.mlp.c_fc.weight", weight, "int8", may_move=True).values.shape
+    >>> kept("h.0.mlp.c_fc.weight", weight, "int8").values.shape
     torch.Size([3, 2])
     """
     if tensor.ndim < 2 or name == "wpe.weight":
@@ -55,6 +52,6 @@ def kept(
         return HalfMatrix.of(tensor if is_table else tensor.T)
     if precision == "int8":
         return Int8Matrix.of(tensor if is_table else tensor.T)
-    if not rows.pays(tensor) or not (is_table or may_move):
-        return tensor
-    return RowMatrix(tensor if is_table else rows.lying_by_outputs(tensor).T)
+    if is_table:
+        return RowMatrix(tensor) if rows.pays(tensor) else tensor
+    return BagMatrix(tensor.T) if bags.pays(tensor) else tensor

@@ -54,20 +54,28 @@ class GPT2(FastTransformer):
         device: str = "cpu",
         *,
         precision: Precision = "float32",
+        mmap: bool = False,
     ) -> "GPT2":
         """Loads a model by its name or from its folder, onto a torch device.
 
         precision: what the matrices are kept in: "float32", "float16" (half the
         memory) or "int8" (a quarter). Logits are float32 in each.
 
+        mmap: whether float32 matrices may stay in the file, which is mapped into memory
+        (see `mapped`). The first token comes sooner, long prompts and batches run
+        slower, and the file must not be cut short meanwhile.
+
         A model that is not on this machine is downloaded (see `hub.download`). Raises
         DownloadError where that fails; CheckpointError where it is not here and
         offline is set, its config asks for what the engine does not compute, or a
         tensor is missing, surplus or of the wrong shape; SafetensorsError where its
-        file is broken; ValueError where the device cannot be used, or the precision is
-        none or not to be had there. Warns where mps computes other logits than the CPU.
+        file is broken; ValueError where the device cannot be used, the precision is
+        none or not to be had there, or mmap is no bool. Warns where mps computes other
+        logits than the CPU.
         """
         precision = checked_precision(precision)
+        if not isinstance(mmap, bool):
+            raise ValueError(f"mmap: must be True or False, not {mmap!r:.80}")  # noqa: TRY004
         target = _usable_device(device)
         if precision != "float32" and target.type != "cpu":
             raise ValueError(f"precision: {precision} is for the CPU, not for {target}")
@@ -75,8 +83,9 @@ class GPT2(FastTransformer):
         config = read_config(folder)
 
         def load(on: torch.device) -> GPT2:
-            pairs = read_parameters(folder, config)
-            parts = assemble(config, pairs, on, precision=precision, may_move=True)
+            as_stored = precision == "float32" and on.type == "cpu"
+            pairs = read_parameters(folder, config, may_map=mmap and as_stored)
+            parts = assemble(config, pairs, on, precision=precision)
             return cls._wrap(config, parts)
 
         model = load(target)
@@ -119,7 +128,7 @@ class GPT2(FastTransformer):
         seed = int(checked("seed", seed, Integral, *SEED_RULE))
         precision = checked_precision(precision)
         pairs = initial_weights(config, seed)
-        parts = assemble(config, pairs, CPU, precision=precision, may_move=True)
+        parts = assemble(config, pairs, CPU, precision=precision)
         return cls._wrap(config, parts)
 
     @classmethod
@@ -134,12 +143,16 @@ class GPT2(FastTransformer):
         return f"GPT2({n_parameters(self.config):,} parameters, {self.config})"
 
     def final_state(
-        self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
-    ) -> Float[Tensor, "*batch n_seq n_embd"]:
+        self,
+        ids: Int[Tensor, "*batch n_seq"],
+        cache: KVCache | None = None,
+        *,
+        last_only: bool = False,
+    ) -> Float[Tensor, "*batch n_out n_embd"]:
         """What the head is given; one id more goes a way of its own."""
         if isinstance(cache, FastCache) and ids.shape == (1,):
             return state_after_one_token(self, ids, cache)
-        return super().final_state(ids, cache)
+        return super().final_state(ids, cache, last_only=last_only)
 
     def new_cache(self) -> PaddedCache:
         """An empty cache for this model: `model(ids, cache)` fills it.
@@ -192,7 +205,7 @@ class GPT2(FastTransformer):
         with self._without_autocast():
             if real is None:
                 return self.last(new_ids, cache)
-            state = padded_state(self, new_ids, real, cache)
+            state = padded_state(self, new_ids, real, cache, last_only=True)
             logits = self.logits(state[..., -1, :])
             remember(cache, new_ids, real)
             return logits

@@ -1,14 +1,13 @@
 """How a product with one row is done: as several smaller ones, side by side.
 
-To write one token, every weight is read once and used once: the product is as fast as
-memory is read. A product of one row with a whole matrix is done by one core, which
-cannot read as fast as the memory can give. So the matrix is cut into blocks of rows,
-and `torch.bmm` hands the blocks to all cores at once.
+This is the way for a matrix that lies by outputs, [n_out, n_in], as wte does, which is
+also the head: each output is one row of it times the row that comes in (`bags` has the
+way for the others, and says why the work has to be cut). The matrix is cut into blocks
+of rows, and `torch.bmm` hands the blocks to all cores at once.
 
 Three things decide whether that is fast, and all three stand in this file:
 
-- the matrix lies by outputs, [n_out, n_in], so that what makes one output lies in one
-  piece of memory (GPT-2's files have [n_in, n_out]);
+- the matrix lies by outputs, so that what makes one output lies in one piece of memory;
 - the row is handed to every block as it is: `expand` gives it a stride of 0, and its
   last stride stays n_in. torch chooses the kernel by the strides: with a copy of the
   row for each block, the same product takes several times as long;
@@ -26,44 +25,21 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gpt2hw import bags
 from gpt2hw.many_rows import product_of_many
 
-MANY = 2**19  # weights: below, the matrix stays in a core's cache, and it cuts no time
 MANY_ROWS = 5  # from here on a product for many rows is faster
 LEAST_BLOCKS = 8
 
 
-def pays(weight: Float[Tensor, "n_one n_other"]) -> bool:
+def pays(values: Float[Tensor, "n_out n_in"]) -> bool:
     """Whether row blocks are faster with this matrix: a large one, on a CPU with MKL.
 
     >>> pays(torch.zeros(768, 2304)), pays(torch.zeros(192, 576))
     (True, False)
     """
-    return (
-        weight.numel() >= MANY
-        and weight.dtype == torch.float32
-        and weight.device.type == "cpu"
-        and torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
-    )
-
-
-def lying_by_outputs(
-    weight: Float[Tensor, "n_in n_out"],
-) -> Float[Tensor, "n_in n_out"]:
-    """The same matrix in the same memory, in which the outputs' weights now lie whole.
-
-    It is turned in its place (what shares this memory sees another matrix), so that a
-    model is never there twice. The shape that is seen stays [n_in, n_out].
-
-    >>> turned = lying_by_outputs(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
-    >>> turned.tolist(), turned.T.is_contiguous()
-    ([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], True)
-    """
-    n_in, n_out = weight.shape
-    turned = weight.T.contiguous()  # [n_out, n_in], for a moment beside the other
-    memory = weight.view(-1)
-    memory.copy_(turned.view(-1))
-    return memory.view(n_out, n_in).T
+    mkl = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
+    return bool(mkl) and bags.pays(values)
 
 
 def number_of_blocks(n_out: int) -> int:

@@ -18,6 +18,7 @@ TESTS = {
     "model": ("test_model.py",),
     "kv_cache": ("test_kv_cache.py",),
     "many_rows": ("test_many_rows.py",),
+    "bags": ("test_bags.py",),
     "rows": ("test_rows.py",),
     "half": ("test_half.py", "test_precision.py"),
     "int8": ("test_int8.py", "test_precision.py"),

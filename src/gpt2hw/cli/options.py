@@ -108,6 +108,8 @@ def load(
     device: str = "cpu",
     threads: int | None = None,
     precision: str = "float32",
+    *,
+    mmap: bool = False,
 ) -> tuple["GPT2", "Tokenizer"]:
     """The model and its tokenizer; what fails quickly does so before torch is there."""
     with console.importing():
@@ -126,4 +128,4 @@ def load(
     if threads is not None:
         torch.set_num_threads(threads)
     chosen = checked_precision(precision)
-    return GPT2.from_pretrained(model, device, precision=chosen), tokenizer
+    return GPT2.from_pretrained(model, device, precision=chosen, mmap=mmap), tokenizer

@@ -39,7 +39,7 @@ def generate(
     settings = sampler_settings(greedy, temperature, top_k, top_p, seed)
     stops = [unescaped(text) for text in stop or []]
     text = prompt_of(prompt)
-    engine, tokenizer = load(model, device, threads, precision)
+    engine, tokenizer = load(model, device, threads, precision, mmap=True)
     from gpt2hw.sampling import Sampler
 
     clock = Clock(Sampler(**settings))

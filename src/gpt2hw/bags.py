@@ -1,0 +1,158 @@
+"""How a product with one row is done: as a sum of the matrix's rows.
+
+To write one token, every weight is read once and used once: the product is as fast as
+memory is read. A product of one row with a whole matrix is done by one core, which
+cannot read as fast as the memory can give. So the work has to be cut, and there are two
+ways, by how the matrix lies. This is the one for a matrix that lies by inputs, [n_in,
+n_out], as GPT-2's files have it; `rows` has the other.
+
+    x W = x_0 W_0 + x_1 W_1 + ...        W_i: the row of input i, n_out numbers
+
+A table, of which some rows are added up, each times a number: torch knows it as an
+embedding bag, and has a kernel for it that reads row after row and asks memory for the
+next ones before it needs them. Each bag is filled by one core. So every core gets the
+inputs of one bag, and in the end the bags are added up.
+
+Source: torch's `embedding_bag` (mode "sum" with per_sample_weights). On x86 its kernel
+is FBGEMM's, written for each width while the program runs (`src/EmbeddingSpMDM.cc` of
+https://github.com/pytorch/FBGEMM).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from jaxtyping import Float, Float32, Int, Int32, UInt8
+from torch import Tensor
+
+from gpt2hw.many_rows import has_derivative, product_of_many
+
+SUM = 0  # the mode, as torch.embedding_bag is told it
+A_SHARE = 2**15  # numbers: what torch gives a core at least, where it shares work out
+MANY = 2**19  # weights: below, the matrix stays in a core's cache, and it cuts no time
+
+
+def pays(weight: Float[Tensor, "n_in n_out"]) -> bool:
+    """Whether bags are faster with this matrix: a large one on a CPU, row by row.
+
+    >>> pays(torch.zeros(768, 2304)), pays(torch.zeros(192, 576))
+    (True, False)
+    """
+    return (
+        weight.numel() >= MANY
+        and weight.dtype == torch.float32
+        and weight.device.type == "cpu"
+        and weight.is_contiguous()
+    )
+
+
+@cache
+def cut(
+    n_in: int, n_bags: int
+) -> tuple[Int32[Tensor, " n_in"], Int32[Tensor, " n_bags"]]:
+    """The numbers of all inputs, and at which of them each bag begins.
+
+    >>> cut(5, n_bags=2)[1].tolist()
+    [0, 2]
+    """
+    with torch.inference_mode(False):  # they may be used outside of that mode
+        numbers = torch.arange(n_in, dtype=torch.int32, device="cpu")
+        bags = torch.arange(n_bags, dtype=torch.int32, device="cpu")
+        return numbers, bags * n_in // n_bags
+
+
+def number_of_bags(n_in: int) -> int:
+    """One for each core, or where inputs are fewer than cores, for each input."""
+    return min(n_in, torch.get_num_threads())
+
+
+@cache
+def shares(n_cores: int) -> UInt8[Tensor, " n"]:
+    """As many numbers as torch shares out among so many cores, for `free_registers`."""
+    with torch.inference_mode(False):
+        return torch.zeros(n_cores * A_SHARE, dtype=torch.uint8, device="cpu")
+
+
+def free_registers(shared: UInt8[Tensor, " n"]) -> None:
+    """Each core runs one of torch's own kernels, for what it does at its end.
+
+    Compiled code ends by telling the processor that the upper parts of its widest
+    registers are free (`vzeroupper`). FBGEMM's kernel does not, and as long as they
+    count as in use, MKL's products take up to a third longer on that core.
+    """
+    shared.zero_()
+
+
+def product_by_bags(
+    x: Float32[Tensor, " n_in"], weight: Float32[Tensor, "n_in n_out"]
+) -> Float32[Tensor, " n_out"]:
+    """One row times a matrix that lies by inputs.
+
+    >>> weight = torch.tensor([[1.0, 3.0, 5.0], [10.0, 20.0, 30.0]])
+    >>> product_by_bags(torch.tensor([2.0, 1.0]), weight)
+    tensor([12., 26., 40.])
+    """
+    numbers, starts = cut(len(x), number_of_bags(len(x)))
+    bags, *_ = torch.embedding_bag(
+        weight, numbers, starts, mode=SUM, per_sample_weights=x
+    )
+    free_registers(shares(len(starts)))
+    return bags.sum(dim=0)
+
+
+@dataclass(frozen=True, eq=False)
+class BagMatrix:
+    """A matrix that lies by inputs, read at the speed of memory when one row comes.
+
+    As every form of a matrix, it is seen by outputs: `values` is the turned view.
+
+    >>> weight = torch.arange(6.0).view(2, 3)  # [n_in, n_out]
+    >>> matrix = BagMatrix(weight.T)
+    >>> matrix(torch.tensor([1.0, 1.0]))
+    tensor([3., 5., 7.])
+    """
+
+    values: Float32[Tensor, "n_out n_in"]
+
+    def __call__(
+        self, x: Float32[Tensor, "*batch n_in"]
+    ) -> Float32[Tensor, "*batch n_out"]:
+        """x times the matrix turned: each input's number times that input's row."""
+        *batch, n_in = x.shape
+        rows = x.reshape(-1, n_in)
+        if len(rows) == 1 and not has_derivative(rows, self.values):
+            found = product_by_bags(rows[0], self.values.T)
+        else:
+            found = product_of_many()(rows, self.values)
+        return found.view(*batch, len(self.values))
+
+    def prepared(
+        self, bias: Float32[Tensor, " n_out"], out: Float32[Tensor, " n_out"]
+    ) -> Callable[[Float32[Tensor, " n_in"]], None]:
+        """A function that writes one row's product, plus the bias, into `out`.
+
+        >>> out = torch.empty(2)
+        >>> BagMatrix(torch.eye(2)).prepared(torch.ones(2), out)(torch.ones(2))
+        >>> out
+        tensor([2., 2.])
+        """
+        weight, n_in = self.values.T, self.values.shape[1]
+        numbers, starts = cut(n_in, number_of_bags(n_in))
+        ones = bias.new_ones(len(starts))  # for bags.T @ ones, the sum of the bags
+        shared = shares(len(starts))
+
+        def product(x: Tensor) -> None:
+            bags = torch.embedding_bag(weight, numbers, starts, False, SUM, False, x)[0]
+            free_registers(shared)
+            torch.addmv(bias, bags.T, ones, out=out)
+
+        return product
+
+    def rows(self, ids: Int[Tensor, "*ids"]) -> Float32[Tensor, "*ids n_in"]:
+        """The columns of these outputs: rows, as every matrix gives them."""
+        return self.values[ids]
+
+    def widened(self) -> Float32[Tensor, "n_out n_in"]:
+        """The matrix in float32: itself."""
+        return self.values
