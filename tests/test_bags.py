@@ -375,3 +375,35 @@ def test_a_user_s_default_device_and_dtype_have_no_say():
     agree(found, x @ weight, 1e-5)
     agree(out, x @ weight + bias, 1e-5)
     assert found.dtype == torch.float32
+
+
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_a_forward_derivative_goes_through(n_rows):
+    linear = Linear(weight=normal(7, 5), bias=normal(5))
+    fast = MatrixLinear.of(BagMatrix(linear.weight.T), linear.bias)
+    x, tangent = normal(n_rows, 7), normal(n_rows, 7, seed=3)
+    found = torch.func.jvp(fast, (x,), (tangent,))
+    right = torch.func.jvp(linear, (x,), (tangent,))
+    for a, b in zip(found, right, strict=True):
+        agree(a, b, 1e-5)
+
+
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_rows_of_another_type_are_multiplied_where_autocast_allows_it(n_rows):
+    linear = Linear(weight=normal(7, 5), bias=normal(5))
+    fast = MatrixLinear.of(BagMatrix(linear.weight.T), linear.bias)
+    x = normal(n_rows, 7).bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(fast(x), linear(x))
+
+
+def test_bags_pay_only_where_torch_has_their_kernel(monkeypatch):
+    assert pays(torch.zeros(768, 768)) is (
+        "fbgemm" in torch.backends.quantized.supported_engines
+    )
+    monkeypatch.setattr("gpt2hw.bags.torch.backends.quantized", _NoEngine)
+    assert not pays(torch.zeros(768, 768))
+
+
+class _NoEngine:
+    supported_engines = ("qnnpack",)

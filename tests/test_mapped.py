@@ -9,6 +9,7 @@ import json
 import mmap
 import os
 import pickle
+import struct
 import sys
 import weakref
 from dataclasses import replace
@@ -559,3 +560,24 @@ def test_generate_writes_the_same_text_where_nothing_can_be_mapped(
         written.append(capsys.readouterr().out)
         monkeypatch.setattr(mapped, "map_file", lambda path: None)
     assert written[0] == written[1]
+
+
+@posix
+def test_what_is_written_into_the_file_as_it_lies_is_in_the_tensors(path):
+    """The price that the room names: so nobody may write into it."""
+    header, tensors = read_header(path), all_of(path)
+    with path.open("r+b") as file:
+        file.seek(header.data_start + header["b"].start)
+        file.write(struct.pack("<f", 5.0))
+    assert tensors["b"][:2].tolist() == [5.0, 1.0]
+
+
+def test_a_file_of_which_nothing_can_be_viewed_is_not_mapped(tmp_path, monkeypatch):
+    path = tmp_path / "halves.safetensors"
+    write_safetensors(path, {"a": torch.ones(3, dtype=torch.float16)})
+
+    def refused(path):
+        raise AssertionError("mapped")
+
+    monkeypatch.setattr(mapped, "map_file", refused)
+    assert all_of(path)["a"].tolist() == [1, 1, 1]

@@ -10,9 +10,10 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -27,11 +28,12 @@ from gpt2hw import benchmark as bench
 from gpt2hw.bags import BagMatrix
 from gpt2hw.fast import taught
 from gpt2hw.huge_pages import empty
+from gpt2hw.initialization import initial_weights
 from gpt2hw.kv_cache import cached_forward
 from gpt2hw.layout import n_parameters
-from gpt2hw.linear import Linear
 from gpt2hw.model import Transformer
 from gpt2hw.rows import RowMatrix
+from gpt2hw.safetensors import write_safetensors
 
 Work = Callable[[], object]
 THREADS = (1, 2)
@@ -213,28 +215,40 @@ def decoding(model: GPT2) -> float:
     return median(seconds(step) for _ in range(N_STEPS))
 
 
-def as_in_the_file(model: GPT2) -> Transformer:
-    """Its taught form, with the blocks' matrices by inputs."""
-    plain = taught(model)
+@contextmanager
+def checkpoint() -> Iterator[Path]:
+    """A folder with a model of this shape, as any other."""
+    named = {
+        "n_embd": CONFIG.n_embd,
+        "n_head": CONFIG.n_head,
+        "n_layer": CONFIG.n_layer,
+        "vocab_size": CONFIG.n_vocab,
+        "n_positions": CONFIG.n_ctx,
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = json.dumps({"model_type": "gpt2", **named})
+        (folder / "config.json").write_text(text, encoding="utf-8")
+        tensors = dict(initial_weights(CONFIG, seed=0))
+        write_safetensors(folder / "model.safetensors", tensors)
+        yield folder
 
-    def turned(linear: Linear) -> Linear:
-        return replace(linear, weight=linear.weight.contiguous())
 
-    blocks = (
-        replace(
-            block,
-            attn=replace(
-                block.attn,
-                c_attn=turned(block.attn.c_attn),
-                c_proj=turned(block.attn.c_proj),
-            ),
-            mlp=replace(
-                block.mlp, c_fc=turned(block.mlp.c_fc), c_proj=turned(block.mlp.c_proj)
-            ),
-        )
-        for block in plain.h
-    )
-    return replace(plain, h=tuple(blocks))
+def loaded(folder: Path) -> dict[str, dict[str, float]]:
+    """Seconds to load the folder's model, and of its work, read and mapped."""
+    found, prompt = {}, torch.arange(ROWS[-1])
+    for name, mmap in (("read", False), ("mapped", True)):
+        start = time.perf_counter()
+        model = GPT2.from_pretrained(folder, mmap=mmap)
+        load = time.perf_counter() - start
+        texts = a_step(model, 8)
+        works: dict[str, Work] = {
+            "prompt": lambda m=model: m.last_logits(prompt, m.new_cache()),
+            "texts": lambda s=texts: [s() for _ in range(5)],
+        }
+        found[name] = {"load": load, "token": decoding(model), **in_turn(works)}
+        found[name]["texts"] /= 5
+    return found
 
 
 def decoding_as_taught(plain: Transformer, model: GPT2) -> float:
@@ -278,7 +292,7 @@ def calls() -> list[str]:
 
 def with_each_number_of_threads(model: GPT2, matrices: list[Tensor]) -> Any:
     """What depends on it."""
-    tiny, plain = GPT2.from_pretrained("tiny"), as_in_the_file(model)
+    tiny, plain = GPT2.from_pretrained("tiny"), taught(model)
     works: dict[str, Callable[[], Any]] = {
         "reading": reading,
         "square": square,
@@ -298,18 +312,21 @@ def with_each_number_of_threads(model: GPT2, matrices: list[Tensor]) -> Any:
 def times() -> dict[str, Any]:
     """Every time, the median of ROUNDS rounds of all of them."""
     model, matrices = GPT2.random(CONFIG), block_matrices()
-    rounds = [
-        {
-            "threads": with_each_number_of_threads(model, matrices),
-            "prompt": prompts(model),
-            "together": together(model),
-            "pages": pages(),
-            "head_after_a_bag": head_after_a_bag(),
-            "call": small_call(),
-        }
-        for _ in range(ROUNDS)
-    ]
-    return middle(*rounds)
+    with checkpoint() as folder:
+        return middle(*(a_round(model, matrices, folder) for _ in range(ROUNDS)))
+
+
+def a_round(model: GPT2, matrices: list[Tensor], folder: Path) -> dict[str, Any]:
+    """Every time, once."""
+    return {
+        "threads": with_each_number_of_threads(model, matrices),
+        "prompt": prompts(model),
+        "together": together(model),
+        "pages": pages(),
+        "head_after_a_bag": head_after_a_bag(),
+        "call": small_call(),
+        "loaded": loaded(folder),
+    }
 
 
 def measured() -> dict[str, Any]:

@@ -11,7 +11,8 @@ n_out], as GPT-2's files have it; `rows` has the other.
 A table, of which some rows are added up, each times a number: torch knows it as an
 embedding bag, and has a kernel for it that reads row after row and asks memory for the
 next ones before it needs them. Each bag is filled by one core. So every core gets the
-inputs of one bag, and in the end the bags are added up.
+inputs of one bag, and in the end the bags are added up. (So the last digits depend on
+how many cores there are, as in most products of matrices.)
 
 Source: torch's `embedding_bag` (mode "sum" with per_sample_weights). On x86 its kernel
 is FBGEMM's, written for each width while the program runs (`src/EmbeddingSpMDM.cc` of
@@ -26,7 +27,7 @@ import torch
 from jaxtyping import Float, Float32, Int, Int32, UInt8
 from torch import Tensor
 
-from gpt2hw.many_rows import has_derivative, product_of_many
+from gpt2hw.many_rows import only_plainly, product_of_many
 
 SUM = 0  # the mode, as torch.embedding_bag is told it
 A_SHARE = 2**15  # numbers: what torch gives a core at least, where it shares work out
@@ -34,7 +35,9 @@ MANY = 2**19  # weights: below, the matrix stays in a core's cache, and it cuts 
 
 
 def pays(weight: Float[Tensor, "n_in n_out"]) -> bool:
-    """Whether bags are faster with this matrix: a large one on a CPU, row by row.
+    """Whether bags are faster with this matrix: a large one that lies by inputs.
+
+    It was measured on x86 alone, with the kernel of FBGEMM; torch has it nowhere else.
 
     >>> pays(torch.zeros(768, 2304)), pays(torch.zeros(192, 576))
     (True, False)
@@ -44,6 +47,7 @@ def pays(weight: Float[Tensor, "n_in n_out"]) -> bool:
         and weight.dtype == torch.float32
         and weight.device.type == "cpu"
         and weight.is_contiguous()
+        and "fbgemm" in torch.backends.quantized.supported_engines
     )
 
 
@@ -79,7 +83,7 @@ def free_registers(shared: UInt8[Tensor, " n"]) -> None:
 
     Compiled code ends by telling the processor that the upper parts of its widest
     registers are free (`vzeroupper`). FBGEMM's kernel does not, and as long as they
-    count as in use, MKL's products take up to a third longer on that core.
+    count as in use, MKL's products take longer on that core. Found by a clock.
     """
     shared.zero_()
 
@@ -121,7 +125,7 @@ class BagMatrix:
         """x times the matrix turned: each input's number times that input's row."""
         *batch, n_in = x.shape
         rows = x.reshape(-1, n_in)
-        if len(rows) == 1 and not has_derivative(rows, self.values):
+        if len(rows) == 1 and not only_plainly(rows, self.values):
             found = product_by_bags(rows[0], self.values.T)
         else:
             found = product_of_many()(rows, self.values)

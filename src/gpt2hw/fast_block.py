@@ -116,7 +116,7 @@ def fast_attention(
 def fast_inner(
     mlp: MLP, x: Float[Tensor, "*batch n_embd"]
 ) -> Float[Tensor, "*batch n_inner"]:
-    """Gelu of c_fc's map; of many rows in one call, where c_fc is in float32."""
+    """Gelu of c_fc's map; of many rows in one call, where c_fc is in bags."""
     matrix = getattr(mlp.c_fc, "matrix", None)
     n_rows = x.numel() // x.shape[-1]
     if isinstance(matrix, BagMatrix) and n_rows > 1:

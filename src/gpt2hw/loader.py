@@ -34,9 +34,8 @@ def read_parameters(
     """Each parameter by its bare name, one at a time; buffers are not read.
 
     Shards are read one after the other. `may_map`: tensors may be views of the files
-    (see `mapped`). Raises CheckpointError, before any tensor is
-    read, where the tensors do not fit the config, and SafetensorsError where a file is
-    broken.
+    (see `mapped`). Raises CheckpointError, before any tensor is read, where the tensors
+    do not fit the config, and SafetensorsError where a file is broken.
     """
     path = weights_file(folder)
     headers = read_headers(path)

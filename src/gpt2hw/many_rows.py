@@ -14,6 +14,7 @@ from typing import TypeVar
 import torch
 from jaxtyping import Float32
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 
 Product = Callable[[Tensor, Tensor], Tensor]
 GeluProduct = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -46,8 +47,8 @@ def gelu_of_many() -> GeluProduct:
 def by_onednn(
     x: Float32[Tensor, "*batch n_in"], values: Float32[Tensor, "n_out n_in"]
 ) -> Float32[Tensor, "*batch n_out"]:
-    """x times the matrix turned; by plain tensors where a derivative is asked for."""
-    if has_derivative(x, values):
+    """x times the matrix turned; or by plain tensors (`only_plainly`)."""
+    if only_plainly(x, values):
         return by_plain_tensors(x, values)
     op = torch.ops.mkldnn._linear_pointwise
     product: Tensor = op(x, values, None, "none", [], "")
@@ -71,7 +72,7 @@ def gelu_by_onednn(
     bias: Float32[Tensor, " n_out"],
 ) -> Float32[Tensor, "*batch n_out"]:
     """Gelu of x times the matrix turned, plus the bias, in one call."""
-    if has_derivative(x, values, bias):
+    if only_plainly(x, values, bias):
         return gelu_by_plain_tensors(x, values, bias)
     op = torch.ops.mkldnn._linear_pointwise
     # Of a bias, it reads what lies in memory one number after another.
@@ -93,9 +94,22 @@ def gelu_by_plain_tensors(
     return found
 
 
-def has_derivative(*given: Tensor) -> bool:
-    """Whether torch will ask for one; the private call would give 0."""
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
+def only_plainly(*given: Tensor) -> bool:
+    """Whether plain tensors must do it: derivatives are asked for, or types differ.
+
+    The private call gives no derivative, neither backward nor forward; and it takes
+    one type, where autocast may hand over two.
+    """
+    if len({tensor.dtype for tensor in given}) > 1:
+        return True
+    backward = torch.is_grad_enabled() and any(t.requires_grad for t in given)
+    return backward or any(_has_tangent(tensor) for tensor in given)
+
+
+def _has_tangent(tensor: Tensor) -> bool:
+    """Whether a forward derivative comes with it."""
+    dual = unpack_dual(tensor)  # type: ignore[no-untyped-call]
+    return dual.tangent is not None
 
 
 def _first_if_right(first: Way, plain: Way, *given: Tensor) -> Way:

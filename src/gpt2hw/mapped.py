@@ -1,14 +1,14 @@
 """Tensors that are the file's own bytes: mapped into memory, not read.
 
 The system keeps what was lately read from a file in memory. A program can ask for that
-memory itself: nothing is copied, a model of any size is there at once, and what was not
-read yet comes from the disk when somebody looks at it. What a program writes into such
-a tensor goes to a page of its own, never into the file.
+memory itself: nothing is copied, the tensors are there at once, and what was not read
+yet comes from the disk when somebody looks at it. What a program writes into such a
+tensor goes to a page of its own, never into the file.
 
-The price: the file stays open, and must stay as long as it is, while the tensors live.
-Another file may take its place, which is how this package downloads and writes. But
-where it is cut short as it lies, the system ends the process that looks for what is
-gone.
+The price: the file stays open, and must stay as it is while the tensors live. Another
+file may take its place, which is how this package downloads and writes. But what is
+written into it as it lies is in the tensors, too; and where it is cut short, or the
+disk fails, the system ends the process that looks for what is gone.
 
 Source: mmap(2) and madvise(2) of the Linux manual.
 """
@@ -34,8 +34,8 @@ def iter_mapped(
 ) -> Iterator[tuple[str, Tensor]]:
     """As iter_tensors, but float32 tensors are views of the file where they can be.
 
-    Those come first. The rest is read: other types, and what `view` says. Raises as
-    iter_tensors does.
+    Those come first; the rest is read (see `can_be_viewed`). Raises as iter_tensors
+    does.
 
     >>> from gpt2hw.header import read_header
     >>> from gpt2hw.hub import find
@@ -45,14 +45,16 @@ def iter_mapped(
     ('ln_f.bias', torch.float16)
     """
     wanted = list(dict.fromkeys(header[name].name for name in names))
-    memory, rest = map_file(path), []
-    for name in wanted:
-        tensor = view(memory, header, name) if memory is not None else None
-        if tensor is None:
-            rest.append(name)
-        else:
-            yield name, tensor
-    yield from iter_tensors(path, header, rest)
+    views = [name for name in wanted if can_be_viewed(header, name)]
+    ends = [header.data_start + header[name].end for name in views]
+    memory = map_file(path) if views else None
+    if memory is not None and len(memory) >= max(ends):
+        for name in views:
+            yield name, view(memory, header, name)
+    else:  # it cannot be mapped, or has become shorter than its header says
+        views = []
+    del memory
+    yield from iter_tensors(path, header, [n for n in wanted if n not in set(views)])
 
 
 def map_file(path: str | os.PathLike[str]) -> mmap.mmap | None:
@@ -76,18 +78,21 @@ def map_file(path: str | os.PathLike[str]) -> mmap.mmap | None:
     return memory
 
 
-def view(memory: mmap.mmap, header: Header, name: str) -> Tensor | None:
-    """A float32 tensor of the file where it lies; None where it has to be read.
+def can_be_viewed(header: Header, name: str) -> bool:
+    """Whether it is float32, and its numbers lie at multiples of four bytes.
 
-    Its numbers may not lie at multiples of four bytes, as in GPT-2's own file, from
-    where some processors cannot read them and none reads them as fast. Or the file may
-    have become shorter than its header says.
+    From other places some processors cannot read a number, and none reads it as fast.
+    In GPT-2's own file, all of them lie so.
     """
     info = header[name]
+    lies_well = (header.data_start + info.start) % FLOAT == 0
+    return info.dtype == "F32" and info.n_bytes > 0 and lies_well
+
+
+def view(memory: mmap.mmap, header: Header, name: str) -> Tensor:
+    """A float32 tensor of the mapped file, where it lies."""
+    info = header[name]
     start = header.data_start + info.start
-    lies_well = start % FLOAT == 0 and 0 < info.n_bytes <= len(memory) - start
-    if info.dtype != "F32" or not lies_well:
-        return None
     numbers = torch.frombuffer(
         memory, dtype=torch.float32, offset=start, count=info.n_elements
     )

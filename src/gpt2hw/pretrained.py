@@ -63,7 +63,7 @@ class GPT2(FastTransformer):
 
         mmap: whether float32 matrices may stay in the file, which is mapped into memory
         (see `mapped`). The first token comes sooner, long prompts and batches run
-        slower, and the file must not be cut short meanwhile.
+        slower, and the file must not be changed where it lies meanwhile.
 
         A model that is not on this machine is downloaded (see `hub.download`). Raises
         DownloadError where that fails; CheckpointError where it is not here and

@@ -53,19 +53,25 @@ def nothing_large_is_made(product: Product, x: Tensor, values: Tensor) -> None:
 
 
 class _Watched(TorchFunctionMode):
-    """Collects what torch's functions return that shares no memory with the inputs."""
+    """Collects what torch's functions return that stands in memory of its own."""
 
     def __init__(self, *inputs: Tensor) -> None:
         super().__init__()
-        self.inputs = {t.untyped_storage().data_ptr() for t in inputs}
+        self.known = {_memory(tensor) for tensor in inputs}
         self.tensors: list[tuple[str, Tensor]] = []
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
+        given = {_memory(a) for a in args if isinstance(a, Tensor)}
         found = func(*args, **(kwargs or {}))
-        if isinstance(found, Tensor):
-            memory = found.untyped_storage().data_ptr()
-            if memory not in self.inputs:
-                self.tensors.append((func.__name__, found))
+        for tensor in found if isinstance(found, tuple | list) else [found]:
+            if not isinstance(tensor, Tensor):
+                continue
+            if _memory(tensor) not in self.known | given:  # no view, not in place
+                self.tensors.append((func.__name__, tensor))
         return found
+
+
+def _memory(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
