@@ -394,7 +394,7 @@ def test_rows_of_another_type_are_multiplied_where_autocast_allows_it(n_rows):
     fast = MatrixLinear.of(BagMatrix(linear.weight.T), linear.bias)
     x = normal(n_rows, 7).bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(fast(x), linear(x))
+        agree(fast(x).float(), linear(x).float(), 1e-2)
 
 
 def test_bags_pay_only_where_torch_has_their_kernel(monkeypatch):

@@ -120,8 +120,8 @@ class BagMatrix:
     values: Float32[Tensor, "n_out n_in"]
 
     def __call__(
-        self, x: Float32[Tensor, "*batch n_in"]
-    ) -> Float32[Tensor, "*batch n_out"]:
+        self, x: Float[Tensor, "*batch n_in"]
+    ) -> Float[Tensor, "*batch n_out"]:
         """x times the matrix turned: each input's number times that input's row."""
         *batch, n_in = x.shape
         rows = x.reshape(-1, n_in)

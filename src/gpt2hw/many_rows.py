@@ -12,7 +12,7 @@ from functools import cache
 from typing import TypeVar
 
 import torch
-from jaxtyping import Float32
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
@@ -45,8 +45,8 @@ def gelu_of_many() -> GeluProduct:
 
 
 def by_onednn(
-    x: Float32[Tensor, "*batch n_in"], values: Float32[Tensor, "n_out n_in"]
-) -> Float32[Tensor, "*batch n_out"]:
+    x: Float[Tensor, "*batch n_in"], values: Float[Tensor, "n_out n_in"]
+) -> Float[Tensor, "*batch n_out"]:
     """x times the matrix turned; or by plain tensors (`only_plainly`)."""
     if only_plainly(x, values):
         return by_plain_tensors(x, values)
@@ -56,8 +56,8 @@ def by_onednn(
 
 
 def by_plain_tensors(
-    x: Float32[Tensor, "*batch n_in"], values: Float32[Tensor, "n_out n_in"]
-) -> Float32[Tensor, "*batch n_out"]:
+    x: Float[Tensor, "*batch n_in"], values: Float[Tensor, "n_out n_in"]
+) -> Float[Tensor, "*batch n_out"]:
     """The same by torch's product of matrices.
 
     >>> by_plain_tensors(torch.ones(1, 2), torch.eye(2))
@@ -67,10 +67,10 @@ def by_plain_tensors(
 
 
 def gelu_by_onednn(
-    x: Float32[Tensor, "*batch n_in"],
-    values: Float32[Tensor, "n_out n_in"],
-    bias: Float32[Tensor, " n_out"],
-) -> Float32[Tensor, "*batch n_out"]:
+    x: Float[Tensor, "*batch n_in"],
+    values: Float[Tensor, "n_out n_in"],
+    bias: Float[Tensor, " n_out"],
+) -> Float[Tensor, "*batch n_out"]:
     """Gelu of x times the matrix turned, plus the bias, in one call."""
     if only_plainly(x, values, bias):
         return gelu_by_plain_tensors(x, values, bias)
@@ -81,10 +81,10 @@ def gelu_by_onednn(
 
 
 def gelu_by_plain_tensors(
-    x: Float32[Tensor, "*batch n_in"],
-    values: Float32[Tensor, "n_out n_in"],
-    bias: Float32[Tensor, " n_out"],
-) -> Float32[Tensor, "*batch n_out"]:
+    x: Float[Tensor, "*batch n_in"],
+    values: Float[Tensor, "n_out n_in"],
+    bias: Float[Tensor, " n_out"],
+) -> Float[Tensor, "*batch n_out"]:
     """The same one after the other.
 
     >>> gelu_by_plain_tensors(torch.ones(1, 1), torch.eye(1), torch.zeros(1))
