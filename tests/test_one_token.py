@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import gpt2hw.bags
 from checkpoints import SMALL, random_ids, random_tensors
-from gpt2hw import GPT2, GPT2Config, Tokenizer, generate
+from gpt2hw import GPT2, GPT2Config, Tokenizer, generate, one_token
 from gpt2hw.bags import BagMatrix
 from gpt2hw.fast import taught
 from gpt2hw.half import HalfMatrix
@@ -52,17 +52,22 @@ def after(model: GPT2, n_past: int) -> FastCache:
     return cache
 
 
+@pytest.mark.parametrize("long", [1, 3, one_token.LONG])
 @pytest.mark.parametrize("precision", PRECISIONS)
 @given(configs(), SEEDS, st.data())
 @settings(deadline=None, max_examples=30)
-def test_token_after_token_gives_the_logits_of_one_pass(precision, config, seed, data):
+def test_token_after_token_gives_the_logits_of_one_pass(
+    precision, long, config, seed, data
+):
     # A norm over two or three numbers makes much more of what 16 bits round.
     assume(precision == "float32" or config.n_embd > 3)
     model, ids = fast_model(config, seed, precision), data.draw(ids_for(config))
     cache = model.new_cache()
-    found = torch.stack(
-        [model.last_logits(ids[i : i + 1], cache) for i in range(len(ids))]
-    )
+    with pytest.MonkeyPatch.context() as patch:  # from here on, values in bags
+        patch.setattr(one_token, "LONG", long)
+        found = torch.stack(
+            [model.last_logits(ids[i : i + 1], cache) for i in range(len(ids))]
+        )
     # In int8 a rounding that falls the other way moves a number by a whole step.
     within = {"float32": 1e-4, "float16": 2e-3, "int8": 5e-2}[precision]
     agree(found, model(ids), within)
@@ -323,7 +328,10 @@ def test_a_shallow_copy_has_memory_of_its_own_too():
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_user_s_default_device_and_dtype_change_nothing(precision, dtype):
+def test_a_user_s_default_device_and_dtype_change_nothing(
+    monkeypatch, precision, dtype
+):
+    monkeypatch.setattr(one_token, "LONG", 1)
     config = replace(SMALL, n_vocab=257)
     model, ids = fast_model(config, 0, precision), list(range(12))
     tokenizer, prompts = Tokenizer([]), ["Hm", "Hmmm"]
@@ -397,3 +405,31 @@ def test_generation_is_the_same_as_without_a_cache():
         logits = model(ids)[-1]
         assert float(logits[new_id]) >= float(logits.max()) - 1e-4
         ids.append(new_id)
+
+
+def test_the_values_go_into_bags_where_there_are_many_keys_and_a_kernel(monkeypatch):
+    seen = []
+
+    def watched(*given):
+        seen.append(len(given[3]))
+        return sums(*given)
+
+    sums = gpt2hw.bags.sums_of_bags
+    monkeypatch.setattr(one_token, "sums_of_bags", watched)
+    monkeypatch.setattr(one_token, "LONG", 5)
+    model = fast_model()
+    cache = after(model, 3)
+    for _ in range(3):  # the fourth, fifth and sixth token
+        model.last_logits([1], cache)
+    assert seen == [SMALL.n_head] * SMALL.n_layer * 2
+    monkeypatch.setattr(one_token, "has_kernel", lambda table: False)
+    other = after(model, 5)
+    found = model.last_logits([1], other)
+    assert len(seen) == SMALL.n_layer * 2
+    agree(found, model.last_logits([1], after_with_bags(monkeypatch, model)), 1e-4)
+
+
+def after_with_bags(monkeypatch, model: GPT2) -> FastCache:
+    monkeypatch.undo()
+    monkeypatch.setattr(one_token, "LONG", 1)
+    return after(model, 5)

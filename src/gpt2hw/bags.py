@@ -42,12 +42,16 @@ def pays(weight: Float[Tensor, "n_in n_out"]) -> bool:
     >>> pays(torch.zeros(768, 2304)), pays(torch.zeros(192, 576))
     (True, False)
     """
+    return weight.numel() >= MANY and weight.is_contiguous() and has_kernel(weight)
+
+
+def has_kernel(table: Tensor) -> bool:
+    """Whether torch has a fast kernel for bags of this table's rows."""
+    engines = torch.backends.quantized.supported_engines
     return (
-        weight.numel() >= MANY
-        and weight.dtype == torch.float32
-        and weight.device.type == "cpu"
-        and weight.is_contiguous()
-        and "fbgemm" in torch.backends.quantized.supported_engines
+        table.dtype == torch.float32
+        and table.device.type == "cpu"
+        and "fbgemm" in engines
     )
 
 
@@ -88,6 +92,28 @@ def free_registers(shared: UInt8[Tensor, " n"]) -> None:
     shared.zero_()
 
 
+def sums_of_bags(
+    factors: Float32[Tensor, " n_rows"],
+    table: Float32[Tensor, "n_table n_out"],
+    numbers: Int32[Tensor, " n_rows"],
+    starts: Int32[Tensor, " n_bags"],
+    shared: UInt8[Tensor, " n"],
+) -> Float32[Tensor, "n_bags n_out"]:
+    """The rows of these numbers, each times its factor, added up bag by bag.
+
+    >>> table = torch.tensor([[1.0, 3.0], [10.0, 20.0]])
+    >>> numbers, starts = torch.tensor([0, 1, 1]).int(), torch.tensor([0, 2]).int()
+    >>> sums_of_bags(torch.ones(3), table, numbers, starts, shares(1))
+    tensor([[11., 23.],
+            [10., 20.]])
+    """
+    found: Tensor = torch.embedding_bag(
+        table, numbers, starts, False, SUM, False, factors
+    )[0]
+    free_registers(shared)
+    return found
+
+
 def product_by_bags(
     x: Float32[Tensor, " n_in"], weight: Float32[Tensor, "n_in n_out"]
 ) -> Float32[Tensor, " n_out"]:
@@ -98,11 +124,7 @@ def product_by_bags(
     tensor([12., 26., 40.])
     """
     numbers, starts = cut(len(x), number_of_bags(len(x)))
-    bags, *_ = torch.embedding_bag(
-        weight, numbers, starts, mode=SUM, per_sample_weights=x
-    )
-    free_registers(shares(len(starts)))
-    return bags.sum(dim=0)
+    return sums_of_bags(x, weight, numbers, starts, shares(len(starts))).sum(dim=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +169,7 @@ class BagMatrix:
         shared = shares(len(starts))
 
         def product(x: Tensor) -> None:
-            bags = torch.embedding_bag(weight, numbers, starts, False, SUM, False, x)[0]
-            free_registers(shared)
+            bags = sums_of_bags(x, weight, numbers, starts, shared)
             torch.addmv(bias, bags.T, ones, out=out)
 
         return product

@@ -14,12 +14,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from gpt2hw.bags import has_kernel, shares, sums_of_bags
 from gpt2hw.block import LayerNorm
 from gpt2hw.fast import FastTransformer, MatrixLinear
 from gpt2hw.fast_block import fast_gelu, fast_norm
 from gpt2hw.kv_cache import KVCache, LayerCache
 from gpt2hw.linear import Linear
 
+LONG = 256  # keys: from here on the values are added up in bags
 Product = Callable[[Float[Tensor, " n_in"]], None]
 
 
@@ -53,6 +55,36 @@ class PreparedBlock:
     mlp_c_proj: Product
 
 
+class BagsOfHeads:
+    """What each head takes of the values, as a sum of rows: a bag for each head.
+
+    A table has all heads' values of a layer, each head's n_ctx places one after the
+    other, of which n_kv are in use.
+    """
+
+    def __init__(self, store: Float[Tensor, "n_layer 2 n_head n_ctx d_head"]) -> None:
+        n_head, n_ctx = store.shape[2:4]
+        places = torch.arange(n_head * n_ctx, dtype=torch.int32, device=store.device)
+        self.places = places.view(n_head, n_ctx)
+        self.heads = torch.arange(n_head, dtype=torch.int32, device=store.device)
+        self.shared = shares(torch.get_num_threads())
+
+    def cut(self, n_kv: int) -> None:
+        """Once a token: the places in use, and at which of them each head begins."""
+        self.numbers = self.places[:, :n_kv].flatten()
+        self.starts = self.heads * n_kv
+
+    def __call__(
+        self,
+        weights: Float[Tensor, "n_head 1 n_kv"],
+        table: Float[Tensor, "n_places d_head"],
+    ) -> Float[Tensor, "n_head 1 d_head"]:
+        """weights @ v."""
+        factors = weights.flatten()
+        sums = sums_of_bags(factors, table, self.numbers, self.starts, self.shared)
+        return sums.unsqueeze(1)
+
+
 class OneToken:
     """The way of one token through all blocks, with room for each result."""
 
@@ -72,6 +104,8 @@ class OneToken:
         self.inner = store.new_empty(n_inner)
         self.added = store.new_empty(n_embd)
         self.store = store
+        self.tables = [layer[1].flatten(end_dim=1) for layer in store]
+        self.by_bags = BagsOfHeads(store) if has_kernel(store) else None
         self.blocks = [
             PreparedBlock(
                 ln_1=block.ln_1,
@@ -90,11 +124,18 @@ class OneToken:
         """x, which is written over, after all blocks."""
         places = self.store.narrow(3, n_past, 1).unbind()
         keys, values = self.store.narrow(3, 0, n_past + 1).unbind(1)
-        layers = zip(places, keys.unbind(), values.unbind(), strict=True)
-        for block, (place, k, v) in zip(self.blocks, layers, strict=True):
+        layers = zip(places, keys.unbind(), values.unbind(), self.tables, strict=True)
+        by_bags = self.by_bags if n_past + 1 >= LONG else None
+        if by_bags is not None:
+            by_bags.cut(n_past + 1)
+        for block, (place, k, v, table) in zip(self.blocks, layers, strict=True):
             block.c_attn(fast_norm(block.ln_1, x))
             place.copy_(self.key_and_value)
-            self.attend(k, v)
+            weights = self.look(k)
+            if by_bags is None:
+                torch.bmm(weights, v, out=self.found)
+            else:
+                self.found.copy_(by_bags(weights, table))
             block.c_proj(self.merged)
             x.add_(self.added)
             block.c_fc(fast_norm(block.ln_2, x))
@@ -102,15 +143,13 @@ class OneToken:
             x.add_(self.added)
         return x
 
-    def attend(
-        self,
-        k: Float[Tensor, "n_head n_kv d_head"],
-        v: Float[Tensor, "n_head n_kv d_head"],
-    ) -> None:
-        """The new query looks at all keys, its own too, and takes of the values."""
+    def look(
+        self, k: Float[Tensor, "n_head n_kv d_head"]
+    ) -> Float[Tensor, "n_head 1 n_kv"]:
+        """How much the new query takes of each value: it looks at all keys."""
         d_head = k.shape[-1]
         scores = torch.bmm(k, self.query.mul_(d_head**-0.5)).mT  # [n_head, 1, n_kv]
-        torch.bmm(torch.softmax(scores, dim=-1), v, out=self.found)
+        return torch.softmax(scores, dim=-1)
 
 
 def _usable(tensor: Tensor) -> Tensor:
