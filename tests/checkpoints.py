@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import safetensors.torch
 import torch
 from torch import Tensor
@@ -12,6 +13,18 @@ from gpt2hw import GPT2, GPT2Config
 from gpt2hw.layout import parameter_shapes
 
 SMALL = GPT2Config(n_vocab=37, n_ctx=16, n_embd=12, n_head=3, n_layer=2, n_inner=20)
+
+
+class WithFbgemm:
+    """What torch says of its engines where it has the kernel for bags."""
+
+    supported_engines = ("fbgemm",)
+
+
+def as_on_x86(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fast forms of float32 are chosen as on x86, whatever the machine is."""
+    monkeypatch.setattr("torch.backends.mkl.is_available", lambda: True)
+    monkeypatch.setattr("torch.backends.quantized", WithFbgemm)
 
 
 def random_tensors(

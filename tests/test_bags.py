@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from checkpoints import SMALL, random_ids, random_tensors
+from checkpoints import SMALL, as_on_x86, random_ids, random_tensors
 from gpt2hw import GPT2, bags
 from gpt2hw.bags import (
     A_SHARE,
@@ -293,8 +293,9 @@ ENOUGH = (1024, MANY // 1024)
     ],
 )
 def test_bags_are_for_a_large_float32_matrix_that_lies_row_by_row_on_a_cpu(
-    weight, is_faster
+    monkeypatch, weight, is_faster
 ):
+    as_on_x86(monkeypatch)
     assert pays(weight) is is_faster
 
 
@@ -314,6 +315,7 @@ def test_a_copy_lies_by_inputs_as_the_matrix_does(way):
 
 @pytest.fixture
 def model(monkeypatch):
+    as_on_x86(monkeypatch)
     monkeypatch.setattr(bags, "MANY", 1)
     model = GPT2.from_tensors(SMALL, random_tensors(SMALL))
     assert isinstance(model.h[0].mlp.c_proj.matrix, BagMatrix)
@@ -398,10 +400,9 @@ def test_rows_of_another_type_are_multiplied_where_autocast_allows_it(n_rows):
 
 
 def test_bags_pay_only_where_torch_has_their_kernel(monkeypatch):
-    assert pays(torch.zeros(768, 768)) is (
-        "fbgemm" in torch.backends.quantized.supported_engines
-    )
-    monkeypatch.setattr("gpt2hw.bags.torch.backends.quantized", _NoEngine)
+    as_on_x86(monkeypatch)
+    assert pays(torch.zeros(768, 768))
+    monkeypatch.setattr("torch.backends.quantized", _NoEngine)
     assert not pays(torch.zeros(768, 768))
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpt2hw.bags
-from checkpoints import SMALL, random_ids, random_tensors, write_folder
+from checkpoints import SMALL, as_on_x86, random_ids, random_tensors, write_folder
 from gpt2hw import GPT2, GPT2Config, Tokenizer, fast_block, generate, trace
 from gpt2hw.bags import BagMatrix
 from gpt2hw.batches import PaddedCache
@@ -29,7 +29,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(autouse=True)
 def _every_matrix_counts_as_large(monkeypatch):
     monkeypatch.setattr(gpt2hw.bags, "MANY", 1)
-    monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
+    as_on_x86(monkeypatch)
 
 
 def fast_model(

@@ -21,7 +21,7 @@ import torch
 from hypothesis import given
 from torch import Tensor
 
-from checkpoints import SMALL, random_ids, random_tensors, write_folder
+from checkpoints import SMALL, as_on_x86, random_ids, random_tensors, write_folder
 from gpt2hw import GPT2, SafetensorsError, bags, mapped
 from gpt2hw.bags import BagMatrix
 from gpt2hw.cli import main
@@ -349,7 +349,7 @@ def test_a_system_that_takes_no_advice_maps_all_the_same(path, watched, monkeypa
 def _of_either_form(request, monkeypatch):
     if request.param != "small":
         monkeypatch.setattr(bags, "MANY", 1)
-        monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
+        as_on_x86(monkeypatch)
 
 
 def logits_of(folder: Path, **how: object) -> list[Tensor]:
@@ -422,7 +422,7 @@ def test_the_matrices_of_a_mapped_model_are_the_file_s(folder, monkeypatch):
 
     monkeypatch.setattr(mapped, "map_file", watched)
     monkeypatch.setattr(bags, "MANY", 1)
-    monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
+    as_on_x86(monkeypatch)
     model = GPT2.from_pretrained(folder, mmap=True)
     assert isinstance(model.h[0].mlp.c_fc.matrix, BagMatrix)
     assert isinstance(model.head, RowMatrix)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import gpt2hw.bags
-from checkpoints import SMALL, random_ids, random_tensors
+from checkpoints import SMALL, as_on_x86, random_ids, random_tensors
 from gpt2hw import GPT2, GPT2Config, Tokenizer, generate, one_token
 from gpt2hw.bags import BagMatrix
 from gpt2hw.fast import taught
@@ -36,7 +36,7 @@ WAYS = (deepcopy, lambda pair: pickle.loads(pickle.dumps(pair)))
 @pytest.fixture(autouse=True)
 def _every_matrix_counts_as_large(monkeypatch):
     monkeypatch.setattr(gpt2hw.bags, "MANY", 1)
-    monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
+    as_on_x86(monkeypatch)
 
 
 def fast_model(config=SMALL, seed=0, precision="float32") -> GPT2:

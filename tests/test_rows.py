@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from checkpoints import as_on_x86
 from gpt2hw import bags
 from gpt2hw.fast import MatrixLinear
 from gpt2hw.linear import Linear
@@ -141,11 +142,12 @@ def test_a_prepared_product_writes_x_w_plus_b_to_its_place(n_in, n_out, seed):
     ],
 )
 def test_only_a_large_float32_matrix_on_a_cpu_is_cut(monkeypatch, weight, is_faster):
-    monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: True)
+    as_on_x86(monkeypatch)
     assert pays(weight) is is_faster
 
 
 def test_without_mkl_no_matrix_is_cut_and_bags_are_filled_all_the_same(monkeypatch):
+    as_on_x86(monkeypatch)
     monkeypatch.setattr("gpt2hw.rows.torch.backends.mkl.is_available", lambda: False)
     assert not pays(torch.zeros(768, 768))
     assert bags.pays(torch.zeros(768, 768))
