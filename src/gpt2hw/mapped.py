@@ -25,8 +25,7 @@ from torch import Tensor
 from gpt2hw.files import file_path
 from gpt2hw.header import Header
 from gpt2hw.safetensors import iter_tensors
-
-FLOAT = 4  # bytes
+from gpt2hw.tensor_info import DTYPE_BYTES
 
 
 def iter_mapped(
@@ -85,7 +84,7 @@ def can_be_viewed(header: Header, name: str) -> bool:
     In GPT-2's own file, all of them lie so.
     """
     info = header[name]
-    lies_well = (header.data_start + info.start) % FLOAT == 0
+    lies_well = (header.data_start + info.start) % DTYPE_BYTES["F32"] == 0
     return info.dtype == "F32" and info.n_bytes > 0 and lies_well
 
 
