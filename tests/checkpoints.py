@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 import safetensors.torch
 import torch
 from torch import Tensor
 
 from gpt2hw import GPT2, GPT2Config
 from gpt2hw.layout import parameter_shapes
+
+if TYPE_CHECKING:  # the benchmarks use this file, too, and have no pytest
+    import pytest
 
 SMALL = GPT2Config(n_vocab=37, n_ctx=16, n_embd=12, n_head=3, n_layer=2, n_inner=20)
 
@@ -21,7 +23,7 @@ class WithFbgemm:
     supported_engines = ("fbgemm",)
 
 
-def as_on_x86(monkeypatch: pytest.MonkeyPatch) -> None:
+def as_on_x86(monkeypatch: "pytest.MonkeyPatch") -> None:
     """The fast forms of float32 are chosen as on x86, whatever the machine is."""
     monkeypatch.setattr("torch.backends.mkl.is_available", lambda: True)
     monkeypatch.setattr("torch.backends.quantized", WithFbgemm)

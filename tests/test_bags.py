@@ -218,14 +218,21 @@ def test_many_rows_are_done_by_a_product_for_many(monkeypatch):
             matrix(normal(*axes, 3))
 
 
+@given(SIZES, SIZES, st.integers(0, 99))
+@quickly
+def test_a_matrix_by_outputs_is_laid_anew_by_inputs(n_out, n_in, seed):
+    by_outputs = normal(n_out, n_in, seed=seed)
+    matrix, kept = BagMatrix.of(by_outputs), by_outputs.clone()
+    assert torch.equal(matrix.values, kept)
+    assert matrix.values.T.is_contiguous()
+    by_outputs.zero_()  # its memory is no part of it
+    assert torch.equal(matrix.values, kept)
+    x, ids = normal(n_in, seed=seed + 1), torch.arange(n_out).flip(0)
+    near(matrix(x), kept @ x)
+    assert torch.equal(matrix.rows(ids), kept[ids])
+
+
 # The registers
-
-
-def products() -> None:
-    """One by a call, and one that was prepared."""
-    matrix = BagMatrix(normal(8, 5).T)
-    matrix(normal(8))
-    matrix.prepared(normal(5), torch.empty(5))(normal(8))
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -233,8 +240,8 @@ def test_each_core_that_filled_a_bag_has_its_registers_freed(monkeypatch, n_thre
     seen = []
     monkeypatch.setattr(bags, "free_registers", lambda shared: seen.append(len(shared)))
     torch.set_num_threads(n_threads)
-    products()
-    assert seen == [n_threads * A_SHARE] * 2
+    BagMatrix(normal(8, 5).T)(normal(8))
+    assert seen == [n_threads * A_SHARE]
 
 
 def test_the_registers_are_freed_by_a_kernel_that_writes_to_all_of_the_shares():
@@ -353,7 +360,7 @@ def test_what_is_kept_may_be_used_inside_and_outside_of_inference_mode(first_ins
     for inside in (first_inside, not first_inside, first_inside):
         with torch.inference_mode(inside):
             agree(BagMatrix(weight.T)(x), x @ weight, 1e-5)
-            products()
+            BagMatrix(weight.T).prepared(normal(5), torch.empty(5))(x)
     weight.requires_grad_()
     BagMatrix(weight.T)(x).sum().backward()
     agree(weight.grad, x[:, None].expand(8, 5), 1e-6)

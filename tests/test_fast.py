@@ -308,6 +308,39 @@ def test_a_loaded_model_and_a_random_one_are_in_the_fast_form(tmp_path):
         assert isinstance(model.h[0].attn.c_attn.matrix, BagMatrix)
         assert model.h[0].attn.c_attn.weight.is_contiguous()  # as the file has it
         assert model.head is model.table
+        assert isinstance(model.head, BagMatrix)  # laid anew: by inputs
+        assert model.wte is model.lm_head
+        assert model.wte.T.is_contiguous()
+        ids = torch.tensor([3, 1, 3])
+        agree(model(ids), taught(model).forward(ids), 1e-5)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_head_is_laid_anew_where_it_may_be_and_pays(tied):
+    config = replace(SMALL, tie_word_embeddings=tied)
+    tensors = random_tensors(config)
+    model = assemble(config, tensors.items(), CPU, may_lay=True)
+    assert isinstance(model.head, BagMatrix)
+    assert isinstance(model.table, BagMatrix)
+    assert (model.head is model.table) == tied
+    assert torch.equal(model.wte, tensors["wte.weight"])
+    assert torch.equal(
+        model.lm_head, tensors["wte.weight" if tied else "lm_head.weight"]
+    )
+    ids = torch.tensor([[3, 1], [2, 2]])
+    agree(model.forward(ids), taught_model(config).forward(ids), 1e-5)
+
+
+def test_a_small_head_stays_as_it_is(monkeypatch):
+    monkeypatch.undo()
+    assert GPT2.random(SMALL).head is None
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8"])
+def test_in_fewer_bytes_the_head_lies_by_outputs(precision):
+    head = GPT2.random(SMALL, precision=precision).head
+    assert head is not None
+    assert head.values.is_contiguous()
 
 
 def test_the_tiny_model_writes_the_same_text_in_either_form(monkeypatch):

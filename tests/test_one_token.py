@@ -59,8 +59,8 @@ def after(model: GPT2, n_past: int) -> FastCache:
 def test_token_after_token_gives_the_logits_of_one_pass(
     precision, long, config, seed, data
 ):
-    # A norm over two or three numbers makes much more of what 16 bits round.
-    assume(precision == "float32" or config.n_embd > 3)
+    # A norm over two, three or four numbers makes much more of what 16 bits round.
+    assume(precision == "float32" or config.n_embd > 4)
     model, ids = fast_model(config, seed, precision), data.draw(ids_for(config))
     cache = model.new_cache()
     with pytest.MonkeyPatch.context() as patch:  # from here on, values in bags
@@ -69,7 +69,7 @@ def test_token_after_token_gives_the_logits_of_one_pass(
             [model.last_logits(ids[i : i + 1], cache) for i in range(len(ids))]
         )
     # In int8 a rounding that falls the other way moves a number by a whole step.
-    within = {"float32": 1e-4, "float16": 2e-3, "int8": 5e-2}[precision]
+    within = {"float32": 1e-4, "float16": 5e-3, "int8": 5e-2}[precision]
     agree(found, model(ids), within)
     assert len(cache) == len(ids)
 
@@ -106,7 +106,7 @@ def calls_of_a_token(n_layer: int, write) -> int:
     return counting.n_calls
 
 
-def test_a_block_is_27_calls_where_the_taught_pieces_make_more_than_80():
+def test_a_block_is_24_calls_where_the_taught_pieces_make_more_than_80():
     def fast(model, cache):
         model.last_logits([5], cache)
 
@@ -117,8 +117,39 @@ def test_a_block_is_27_calls_where_the_taught_pieces_make_more_than_80():
         calls_of_a_token(3, write) - calls_of_a_token(2, write)
         for write in (fast, by_hand)
     )
-    assert one_token == 27
+    assert one_token == 24
     assert pieces > 80
+
+
+@pytest.mark.parametrize("long", [1, one_token.LONG])
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_no_product_of_torch_finds_registers_that_a_bag_left_in_use(
+    precision, long, monkeypatch
+):
+    model = fast_model(precision=precision)
+    cache = after(model, 3)
+    model.last_logits([5], cache)  # its way is made
+    in_use, found = [], []
+
+    def watched(module, name, note):
+        whole = getattr(module, name)
+
+        def watching(*given, **named):
+            note()
+            return whole(*given, **named)
+
+        monkeypatch.setattr(module, name, watching)
+
+    monkeypatch.setattr(one_token, "LONG", long)
+    for room in (gpt2hw.bags, one_token):
+        watched(room, "sums_of_bags", lambda: in_use.append("a bag"))
+        watched(room, "free_registers", in_use.clear)
+    for name in ("bmm", "_int_mm"):
+        watched(torch, name, lambda: found.append(list(in_use)))
+    model.last_logits([5], cache)
+    assert found
+    assert not any(found)
+    assert not in_use  # the head may be one, too
 
 
 def test_what_was_given_out_is_not_written_over():

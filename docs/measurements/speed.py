@@ -196,6 +196,18 @@ def head_after_a_bag() -> dict[str, float]:
     return {name: median(times) for name, times in found.items()}
 
 
+def head_by_how_it_lies() -> dict[str, float]:
+    """Seconds for the head's product with one row and with eight."""
+    values = stored(CONFIG.n_vocab, CONFIG.n_embd)
+    forms = {"by outputs": RowMatrix(values), "by inputs": BagMatrix.of(values)}
+    works: dict[str, Work] = {
+        f"{name}, {n}": lambda m=matrix, x=torch.randn(n, CONFIG.n_embd): m(x)
+        for n in (1, 8)
+        for name, matrix in forms.items()
+    }
+    return in_turn(works)
+
+
 def a_step(model: GPT2, n_texts: int = 1) -> Work:
     """One more token of each of so many texts; the cache has room for all rounds.
 
@@ -324,6 +336,7 @@ def a_round(model: GPT2, matrices: list[Tensor], folder: Path) -> dict[str, Any]
         "together": together(model),
         "pages": pages(),
         "head_after_a_bag": head_after_a_bag(),
+        "head_by_how_it_lies": head_by_how_it_lies(),
         "call": small_call(),
         "loaded": loaded(folder),
     }

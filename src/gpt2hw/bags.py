@@ -27,6 +27,7 @@ import torch
 from jaxtyping import Float, Float32, Int, Int32, UInt8
 from torch import Tensor
 
+from gpt2hw import huge_pages
 from gpt2hw.many_rows import only_plainly, product_of_many
 
 SUM = 0  # the mode, as torch.embedding_bag is told it
@@ -97,20 +98,20 @@ def sums_of_bags(
     table: Float32[Tensor, "n_table n_out"],
     numbers: Int32[Tensor, " n_rows"],
     starts: Int32[Tensor, " n_bags"],
-    shared: UInt8[Tensor, " n"],
 ) -> Float32[Tensor, "n_bags n_out"]:
     """The rows of these numbers, each times its factor, added up bag by bag.
 
+    It leaves registers in use (`free_registers`).
+
     >>> table = torch.tensor([[1.0, 3.0], [10.0, 20.0]])
     >>> numbers, starts = torch.tensor([0, 1, 1]).int(), torch.tensor([0, 2]).int()
-    >>> sums_of_bags(torch.ones(3), table, numbers, starts, shares(1))
+    >>> sums_of_bags(torch.ones(3), table, numbers, starts)
     tensor([[11., 23.],
             [10., 20.]])
     """
     found: Tensor = torch.embedding_bag(
         table, numbers, starts, False, SUM, False, factors
     )[0]
-    free_registers(shared)
     return found
 
 
@@ -124,7 +125,9 @@ def product_by_bags(
     tensor([12., 26., 40.])
     """
     numbers, starts = cut(len(x), number_of_bags(len(x)))
-    return sums_of_bags(x, weight, numbers, starts, shares(len(starts))).sum(dim=0)
+    bags = sums_of_bags(x, weight, numbers, starts)
+    free_registers(shares(len(starts)))
+    return bags.sum(dim=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +143,16 @@ class BagMatrix:
     """
 
     values: Float32[Tensor, "n_out n_in"]
+
+    @classmethod
+    def of(cls, matrix: Float32[Tensor, "n_out n_in"]) -> "BagMatrix":
+        """A matrix that lies by outputs, laid anew by inputs: the same numbers.
+
+        The zeros take the memory in order, which turning would take here and there.
+        """
+        n_out, n_in = matrix.shape
+        by_inputs = huge_pages.empty((n_in, n_out), torch.float32).zero_()
+        return cls(by_inputs.copy_(matrix.T).T)
 
     def __call__(
         self, x: Float[Tensor, "*batch n_in"]
@@ -158,6 +171,8 @@ class BagMatrix:
     ) -> Callable[[Float32[Tensor, " n_in"]], None]:
         """A function that writes one row's product, plus the bias, into `out`.
 
+        It leaves registers in use (`free_registers`).
+
         >>> out = torch.empty(2)
         >>> BagMatrix(torch.eye(2)).prepared(torch.ones(2), out)(torch.ones(2))
         >>> out
@@ -166,10 +181,9 @@ class BagMatrix:
         weight, n_in = self.values.T, self.values.shape[1]
         numbers, starts = cut(n_in, number_of_bags(n_in))
         ones = bias.new_ones(len(starts))  # for bags.T @ ones, the sum of the bags
-        shared = shares(len(starts))
 
         def product(x: Tensor) -> None:
-            bags = sums_of_bags(x, weight, numbers, starts, shared)
+            bags = sums_of_bags(x, weight, numbers, starts)
             torch.addmv(bias, bags.T, ones, out=out)
 
         return product

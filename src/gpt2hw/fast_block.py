@@ -17,6 +17,7 @@ from gpt2hw.attention import CausalSelfAttention, merge_heads
 from gpt2hw.bags import BagMatrix
 from gpt2hw.block import MLP, LayerNorm, TransformerBlock
 from gpt2hw.kv_cache import LayerCache
+from gpt2hw.linear import Linear
 from gpt2hw.many_rows import gelu_of_many
 
 AT_ONCE = 64  # queries
@@ -113,14 +114,18 @@ def fast_attention(
     return attn.c_proj(merge_heads(found))
 
 
+def in_bags(linear: Linear) -> bool:
+    """Whether this map's matrix lies by inputs, in bags."""
+    return isinstance(getattr(linear, "matrix", None), BagMatrix)
+
+
 def fast_inner(
     mlp: MLP, x: Float[Tensor, "*batch n_embd"]
 ) -> Float[Tensor, "*batch n_inner"]:
     """Gelu of c_fc's map; of many rows in one call, where c_fc is in bags."""
-    matrix = getattr(mlp.c_fc, "matrix", None)
-    n_rows = x.numel() // x.shape[-1]
-    if isinstance(matrix, BagMatrix) and n_rows > 1:
-        return gelu_of_many()(x, matrix.values, mlp.c_fc.bias)
+    c_fc, n_rows = mlp.c_fc, x.numel() // x.shape[-1]
+    if in_bags(c_fc) and n_rows > 1:
+        return gelu_of_many()(x, c_fc.weight.T, c_fc.bias)
     return fast_gelu(mlp.c_fc(x))
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from gpt2hw import huge_pages
 from gpt2hw.many_rows import product_of_many
 
-TINY = torch.tensor(torch.finfo(torch.float32).tiny, dtype=torch.float32, device="cpu")
+TINY, MOST = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
 AT_ONCE = 2**18  # weights made narrower at a time: what is needed meanwhile stays small
 FEW = 3  # rows: up to here one after another is faster than widening the matrix
 WIDENED_AT_ONCE = 2**22  # 16 MB of float32, also where the matrix is the head
@@ -67,11 +67,12 @@ class HalfMatrix:
     ) -> Callable[[Float32[Tensor, " n_in"]], None]:
         """A function that writes one row's product, plus the bias, into `out`."""
         values = self.values
+        row, found = values.new_empty(values.shape[1]), values.new_empty(len(values))
 
         def product(x: Tensor) -> None:
             scale = scale_of(x)
-            found = torch.mv(values, (x / scale).half())
-            torch.addcmul(bias, found, scale, out=out)
+            torch.mv(values, row.copy_(x / scale), out=found)
+            torch.add(bias, found, alpha=scale, out=out)
 
         return product
 
@@ -101,17 +102,29 @@ def one_row(
     return (x / scale).half().matmul(values.T).float() * scale
 
 
-def scale_of(x: Float32[Tensor, "*batch n_in"]) -> Float32[Tensor, ""]:
+def scale_of(x: Float32[Tensor, "*batch n_in"]) -> float:
     """What a row is divided by, never 0: its largest number, and room for the sum.
 
     The room is a power of two, about the root of n_in: a sum of n_in products then
     stays below the root times the largest weight, and small numbers keep their digits.
 
     >>> scale_of(torch.tensor([2.0, -4.0, 0.0, 0.0]))
-    tensor(8.)
+    8.0
     """
-    room = 2.0 ** ceil(log2(x.shape[-1]) / 2)
-    return torch.add(TINY, x.abs().max(), alpha=room)
+    room: float = 2.0 ** ceil(log2(x.shape[-1]) / 2)
+    return min(TINY + room * largest_of(x), MOST)
+
+
+def largest_of(x: Float32[Tensor, "*shape"]) -> float:
+    """How large the largest number is, whatever its sign: NaN where one is NaN.
+
+    As a number of Python's: what is done with it then is no call of torch.
+
+    >>> largest_of(torch.tensor([2.0, -4.0, 0.0, 0.0]))
+    4.0
+    """
+    low, high = torch.aminmax(x)
+    return max(-low.item(), high.item())
 
 
 def pieces(

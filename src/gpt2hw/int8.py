@@ -24,7 +24,7 @@ from jaxtyping import Float, Float32, Int, Int8
 from torch import Tensor
 
 from gpt2hw import huge_pages
-from gpt2hw.half import AT_ONCE, TINY, WIDENED_AT_ONCE, pieces
+from gpt2hw.half import AT_ONCE, TINY, WIDENED_AT_ONCE, largest_of, pieces
 
 LARGEST = 127  # -128 is not used: what can be stored is as far below 0 as above
 
@@ -43,18 +43,16 @@ def quantize(
     return (x / step).round_().to(torch.int8), step
 
 
-def quantize_one(
-    x: Float32[Tensor, " n_in"],
-) -> tuple[Int8[Tensor, "1 n_in"], Float32[Tensor, ""]]:
-    """What quantize makes of one row, in fewer calls.
+def quantize_one(x: Float32[Tensor, " n_in"], whole: Int8[Tensor, "1 n_in"]) -> float:
+    """What quantize makes of one row, in fewer calls: written to `whole`; the step.
 
-    (Steps of near the smallest float32, some 1e-38, come out larger.)
-
-    >>> quantize_one(torch.tensor([2.54, -1.0, 0.011]))
-    (tensor([[127, -50,   1]], dtype=torch.int8), tensor(0.0200))
+    >>> whole = torch.empty(1, 3, dtype=torch.int8)
+    >>> quantize_one(torch.tensor([63.5, -25.0, 0.0]), whole), whole
+    (0.5, tensor([[127, -50,   0]], dtype=torch.int8))
     """
-    step = torch.add(TINY, x.abs().max(), alpha=1 / LARGEST)  # never 0
-    return (x / step).round_().to(torch.int8)[None], step
+    step = max(largest_of(x) / LARGEST, TINY)
+    whole.copy_((x / step).round_())
+    return step
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +92,12 @@ class Int8Matrix:
     ) -> Callable[[Float32[Tensor, " n_in"]], None]:
         """A function that writes one row's product, plus the bias, into `out`."""
         values, scales, row_of_out = self.values, self.scales, out[None]
-        multiply, scaled = integer_product(), torch.empty_like(row_of_out)
+        multiply, whole = integer_product(), values.new_empty(1, values.shape[1])
 
         def product(x: Tensor) -> None:
-            whole, step = quantize_one(x)
-            torch.mul(multiply(whole, values), scales, out=scaled)
-            torch.addcmul(bias, scaled, step, out=row_of_out)
+            step = quantize_one(x, whole)
+            found = multiply(whole, values)
+            torch.addcmul(bias, found, scales, value=step, out=row_of_out)
 
         return product
 

@@ -60,11 +60,12 @@ def assemble(
     device: torch.device,
     *,
     precision: Precision = "float32",
+    may_lay: bool = False,
 ) -> FastTransformer:
     """Puts the parameters, made float32, into the places that their names say.
 
     Matrices get the form that the precision asks for, one after another as they come
-    (see `precisions.kept`). The names and shapes have been checked
+    (see `precisions.kept`, also for may_lay). The names and shapes have been checked
     (`layout.check_names_and_shapes`). Raises CheckpointError for integers, and for a
     stored head that differs from the wte to which the config ties it.
     """
@@ -73,7 +74,7 @@ def assemble(
         if not tensor.is_floating_point():
             raise CheckpointError(f"{name} holds {tensor.dtype}, not floating point")
         wide = tensor.detach().to(device=device, dtype=torch.float32)
-        p[name] = kept(name, wide, precision)
+        p[name] = kept(name, wide, precision, may_lay=may_lay)
         _share_tied_head(p, config)
     wte, lm_head = p[WTE], p.get(HEAD, p[WTE])
     return FastTransformer(

@@ -1,6 +1,7 @@
 """Which form each matrix of a model gets: chosen once, when it is loaded.
 
-    float32   as the file has it; large matrices in bags or blocks (see `bags`, `rows`)
+    float32   as the file has it, large matrices in bags or blocks (see `bags`, `rows`);
+              or the head laid anew, by inputs, as the others lie
     float16   half the bytes (see `half`)
     int8      a quarter of the bytes (see `int8`)
 
@@ -37,8 +38,12 @@ def checked_precision(precision: object) -> Precision:
     return found
 
 
-def kept(name: str, tensor: Tensor, precision: Precision) -> Tensor | Matrix:
+def kept(
+    name: str, tensor: Tensor, precision: Precision, *, may_lay: bool = False
+) -> Tensor | Matrix:
     """A parameter, in float32, in the form that it is kept in; it may be itself.
+
+    may_lay: whether a float32 head may be laid anew, by inputs, in memory of its own.
 
     >>> import torch
     >>> weight = torch.ones(2, 3)  # [n_in, n_out]
@@ -52,6 +57,8 @@ def kept(name: str, tensor: Tensor, precision: Precision) -> Tensor | Matrix:
         return HalfMatrix.of(tensor if is_table else tensor.T)
     if precision == "int8":
         return Int8Matrix.of(tensor if is_table else tensor.T)
+    if is_table and may_lay and bags.pays(tensor):
+        return BagMatrix.of(tensor)
     if is_table:
         return RowMatrix(tensor) if rows.pays(tensor) else tensor
     return BagMatrix(tensor.T) if bags.pays(tensor) else tensor

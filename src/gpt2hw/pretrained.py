@@ -62,8 +62,8 @@ class GPT2(FastTransformer):
         memory) or "int8" (a quarter). Logits are float32 in each.
 
         mmap: whether float32 matrices may stay in the file, which is mapped into memory
-        (see `mapped`). The first token comes sooner, long prompts and batches run
-        slower, and the file must not be changed where it lies meanwhile.
+        (see `mapped`). The first token comes sooner, all that follows is slower, and
+        the file must not be changed where it lies meanwhile.
 
         A model that is not on this machine is downloaded (see `hub.download`). Raises
         DownloadError where that fails; CheckpointError where it is not here and
@@ -85,7 +85,7 @@ class GPT2(FastTransformer):
         def load(on: torch.device) -> GPT2:
             as_stored = precision == "float32" and on.type == "cpu"
             pairs = read_parameters(folder, config, may_map=mmap and as_stored)
-            parts = assemble(config, pairs, on, precision=precision)
+            parts = assemble(config, pairs, on, precision=precision, may_lay=not mmap)
             return cls._wrap(config, parts)
 
         model = load(target)
@@ -128,7 +128,7 @@ class GPT2(FastTransformer):
         seed = int(checked("seed", seed, Integral, *SEED_RULE))
         precision = checked_precision(precision)
         pairs = initial_weights(config, seed)
-        parts = assemble(config, pairs, CPU, precision=precision)
+        parts = assemble(config, pairs, CPU, precision=precision, may_lay=True)
         return cls._wrap(config, parts)
 
     @classmethod
