@@ -6,6 +6,7 @@ Nothing is measured here, and no figure is judged.
 import copy
 import doctest
 import re
+import subprocess
 import sys
 from pathlib import Path
 from statistics import median
@@ -40,6 +41,23 @@ def found() -> dict[str, Any]:
 
 def test_the_helpers_examples_hold() -> None:
     assert doctest.testmod(peers).failed == 0
+
+
+WITHOUT_THE_TESTS_OWN = """
+import runpy, sys
+sys.modules.update(dict.fromkeys(["pytest", "hypothesis"]))  # not to be had
+sys.argv = sys.argv[1:]
+sys.path[0] = sys.argv[0].removesuffix("run.py")
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_what_is_measured_beside_peers_needs_no_test_tool() -> None:
+    script = ROOT / "tests" / "bench" / "peers" / "run.py"
+    words = [sys.executable, "-c", WITHOUT_THE_TESTS_OWN, str(script), "--help"]
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--rounds" in done.stdout
 
 
 @pytest.mark.parametrize(("work", "part"), WORKS)

@@ -49,6 +49,9 @@ def test_gelu_is_the_taught_gelu_far_out_too():
     x = torch.cat([torch.linspace(-12, 12, 4001), torch.tensor([-inf, inf, 1e30])])
     agree(fast_gelu(x)[:-3], gelu(x)[:-3], 1e-6)
     assert fast_gelu(x)[-2:].tolist() == [inf, float(torch.tensor(1e30))]
+    out = torch.full_like(x, torch.nan)
+    assert fast_gelu(x, out) is out
+    assert torch.equal(out[:-3], fast_gelu(x)[:-3])
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 40])

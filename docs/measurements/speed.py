@@ -201,8 +201,8 @@ def head_by_how_it_lies() -> dict[str, float]:
     values = stored(CONFIG.n_vocab, CONFIG.n_embd)
     forms = {"by outputs": RowMatrix(values), "by inputs": BagMatrix.of(values)}
     works: dict[str, Work] = {
-        f"{name}, {n}": lambda m=matrix, x=torch.randn(n, CONFIG.n_embd): m(x)
-        for n in (1, 8)
+        f"{name}, {len(x)}": lambda m=matrix, x=x: m(x)
+        for x in (torch.randn(1, CONFIG.n_embd), torch.randn(8, CONFIG.n_embd))
         for name, matrix in forms.items()
     }
     return in_turn(works)

@@ -7,6 +7,7 @@ may see: a prompt's scores never stand in memory all at once, and most of those 
 mask would strike out are not computed.
 """
 
+from collections.abc import Callable
 from math import inf
 
 import torch
@@ -30,14 +31,16 @@ def fast_norm(
     return torch.layer_norm(x, norm.weight.shape, norm.weight, norm.bias, norm.eps)
 
 
-def fast_gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Gelu, in its tanh form, in one call.
+def fast_gelu(
+    x: Float[Tensor, "*shape"], out: Float[Tensor, "*shape"] | None = None
+) -> Float[Tensor, "*shape"]:
+    """Gelu, in its tanh form, in one call; written to `out` where that is given.
 
     >>> fast_gelu(torch.tensor([-1.0, 2.0]))
     tensor([-0.1588,  1.9546])
     """
-    found: Tensor = torch.ops.aten.gelu(x, approximate="tanh")
-    return found
+    gelu: Callable[..., Tensor] = torch._C._nn.gelu
+    return gelu(x, approximate="tanh", out=out)
 
 
 def one_query(

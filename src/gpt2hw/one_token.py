@@ -94,7 +94,7 @@ class OneToken:
         model: FastTransformer,
         store: Float[Tensor, "n_layer 2 n_head n_ctx d_head"],
     ) -> None:
-        _, _, n_head, _, d_head = store.shape
+        _, _, n_head, n_ctx, d_head = store.shape
         n_embd, n_inner = model.h[0].mlp.c_fc.weight.shape
         qkv = store.new_empty(3 * n_embd)
         thirds = qkv.view(3, n_head, 1, d_head)
@@ -102,8 +102,9 @@ class OneToken:
         self.key_and_value = thirds[1:]  # [2, n_head, 1, d_head]
         self.found = store.new_empty(n_head, 1, d_head)
         self.merged = self.found.view(n_embd)
-        self.inner = store.new_empty(n_inner)
+        self.inner, self.bent = store.new_empty(2, n_inner)
         self.added = store.new_empty(n_embd)
+        self.looks = store.new_empty(2, n_head * n_ctx)  # scores, and their softmax
         self.store = store
         self.tables = [layer[1].flatten(end_dim=1) for layer in store]
         self.by_bags = BagsOfHeads(store) if has_kernel(store) else None
@@ -125,17 +126,19 @@ class OneToken:
         self, x: Float[Tensor, " n_embd"], n_past: int
     ) -> Float[Tensor, " n_embd"]:
         """x, which is written over, after all blocks."""
+        n_head, n_kv = len(self.found), n_past + 1
         places = self.store.narrow(3, n_past, 1).unbind()
-        keys, values = self.store.narrow(3, 0, n_past + 1).unbind(1)
+        keys, values = self.store.narrow(3, 0, n_kv).unbind(1)
         layers = zip(places, keys.unbind(), values.unbind(), self.tables, strict=True)
-        by_bags = self.by_bags if n_past + 1 >= LONG else None
+        scores, weights = self.looks[:, : n_head * n_kv].view(2, n_head, 1, n_kv)
+        by_bags = self.by_bags if n_kv >= LONG else None
         if by_bags is not None:
-            by_bags.cut(n_past + 1)
+            by_bags.cut(n_kv)
         for block, (place, k, v, table) in zip(self.blocks, layers, strict=True):
             block.c_attn(fast_norm(block.ln_1, x))
             place.copy_(self.key_and_value)
             self.free()
-            weights = self.look(k)
+            self.look(k, scores, weights)
             if by_bags is None:
                 torch.bmm(weights, v, out=self.found)
             else:
@@ -143,7 +146,7 @@ class OneToken:
             block.c_proj(self.merged)
             x.add_(self.added)
             block.c_fc(fast_norm(block.ln_2, x))
-            block.mlp_c_proj(fast_gelu(self.inner))
+            block.mlp_c_proj(fast_gelu(self.inner, out=self.bent))
             x.add_(self.added)
         self.free()
         return x
@@ -154,12 +157,15 @@ class OneToken:
             free_registers(self.shared)
 
     def look(
-        self, k: Float[Tensor, "n_head n_kv d_head"]
-    ) -> Float[Tensor, "n_head 1 n_kv"]:
+        self,
+        k: Float[Tensor, "n_head n_kv d_head"],
+        scores: Float[Tensor, "n_head 1 n_kv"],
+        weights: Float[Tensor, "n_head 1 n_kv"],
+    ) -> None:
         """How much the new query takes of each value: it looks at all keys."""
         d_head = k.shape[-1]
-        scores = torch.bmm(k, self.query.mul_(d_head**-0.5)).mT  # [n_head, 1, n_kv]
-        return torch.softmax(scores, dim=-1)
+        torch.bmm(k, self.query.mul_(d_head**-0.5), out=scores.mT)
+        torch.softmax(scores, dim=-1, out=weights)
 
 
 def _usable(tensor: Tensor) -> Tensor:
