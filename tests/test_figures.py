@@ -29,6 +29,7 @@ from gpt2hw.figures import (
     ledger,
     line_plot,
     mask_grid,
+    merge_rows,
     residual_stream,
     roofline,
     running,
@@ -39,6 +40,7 @@ from gpt2hw.figures import (
 )
 from gpt2hw.figures.pixels import opacity_png
 from gpt2hw.figures.scales import ticks
+from gpt2hw.tokenizer import Step
 
 CSS = Path(__file__).parent.parent / "docs" / "assets" / "css" / "tokens.css"
 WORDS = ["The", "·king", "·&", "<b>"]  # two of them would break a page unescaped
@@ -46,6 +48,7 @@ TABLE = torch.tensor(
     [[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.5, 0.3, 0], [0, 0, 0, -1]]
 )
 SIZES = [("tiny", axis_sizes(running().model.config, n_seq=6, n_kv=6))]
+STEPS = Tokenizer.from_pretrained("gpt2").explain("tokenization")
 
 EVERY: dict[str, Callable[..., Figure]] = {
     "heat_map": lambda **kw: heat_map(
@@ -74,6 +77,7 @@ EVERY: dict[str, Callable[..., Figure]] = {
     ),
     "float_bits": lambda **kw: float_bits(-0.1, **kw),
     "mask_grid": lambda **kw: mask_grid(causal_mask(2, 4), WORDS[:2], WORDS, **kw),
+    "merge_rows": lambda **kw: merge_rows(STEPS, **kw),
     "residual_stream": lambda **kw: residual_stream([("embed", 1.0), ("mlp", 2)], **kw),
     "roofline": lambda **kw: roofline(
         30e9, 100e9, {"one <row>": (0.5, 14e9), "512 rows": (200.0, 90e9)}, **kw),
@@ -328,6 +332,8 @@ LABELLED: dict[str, Callable[[str], Figure]] = {
     "ledger": lambda w: ledger({w: 1}, unit=w),
     "cell_grids": lambda w: cell_grids([(w, [[w]])], axes=(w, w)),
     "mask_grid": lambda w: mask_grid(torch.ones(1, 1, dtype=torch.bool), [w], [w]),
+    "merge_rows": lambda w: merge_rows(
+        [Step((w.encode("utf-8", "surrogatepass") + b"<",))]),
     "residual_stream": lambda w: residual_stream([(w, 1.0)], unit=w),
     "roofline": lambda w: roofline(1e9, 1e9, {w: (1.0, 1e9)}),
 }  # fmt: skip
@@ -343,6 +349,26 @@ def test_no_word_can_break_a_figure_or_put_an_element_into_it(draw, word):
     assert page[0].get("aria-label") == figure.alt
     usual = {e.tag for e in parsed(draw("plain")).iter()} | {"figcaption"}
     assert {element.tag for element in page.iter()} <= usual
+
+
+@pytest.mark.parametrize("text", ["tokenization", " émigré", "a", "s" * 90])
+def test_a_part_lies_where_its_bytes_lie_and_a_merge_is_marked(text):
+    steps = Tokenizer.from_pretrained("gpt2").explain(text)
+    rects = list(parsed(merge_rows(steps)).iter("rect"))
+    assert len(rects) == sum(len(step.parts) for step in steps)
+    sides = [[float(rect.get(of, 0)) for of in ("x", "width")] for rect in rects]
+    cell = (sides[0][1] + 2) / len(steps[0].parts[0])
+    marked, boxes = [], iter(zip(rects, sides, strict=True))
+    for step in steps:
+        start = 0
+        for part in step.parts:
+            rect, (x, wide) = next(boxes)
+            assert x == pytest.approx(start * cell + 1, abs=0.5)
+            assert wide == pytest.approx(len(part) * cell - 2, abs=0.5)
+            if rect.get("fill-opacity"):
+                marked.append(part)
+            start += len(part)
+    assert marked == [step.merged for step in steps if step.merged]
 
 
 def test_a_word_like_a_masks_name_stays_as_it_is():
@@ -420,7 +446,7 @@ NOTHING = torch.zeros(0, 2)
         (lambda: float_bits(float("nan")), "value"),
         (lambda: mask_grid(NOTHING.bool()), "mask"),
         (lambda: mask_grid(TABLE.bool(), ["a"]), "rows"),
-        (lambda: residual_stream([]), "parts"),
+        (lambda: merge_rows([]), "steps"), (lambda: residual_stream([]), "parts"),
         (lambda: roofline(1e9, 1, {}), "points"),
         (lambda: roofline(0, 1, {"a": (1, 1)}), "bandwidth"),
         (lambda: roofline(1, 0, {"a": (1, 1)}), "arithmetic"),

@@ -78,12 +78,12 @@ class BagsOfHeads:
         self,
         weights: Float[Tensor, "n_head 1 n_kv"],
         table: Float[Tensor, "n_places d_head"],
-    ) -> Float[Tensor, "n_head 1 d_head"]:
-        """weights @ v."""
+    ) -> Float[Tensor, " n_embd"]:
+        """weights @ v, the heads side by side."""
         factors = weights.flatten()
         sums = sums_of_bags(factors, table, self.numbers, self.starts)
         free_registers(self.shared)
-        return sums.unsqueeze(1)
+        return sums.flatten()
 
 
 class OneToken:
@@ -141,9 +141,9 @@ class OneToken:
             self.look(k, scores, weights)
             if by_bags is None:
                 torch.bmm(weights, v, out=self.found)
+                block.c_proj(self.merged)
             else:
-                self.found.copy_(by_bags(weights, table))
-            block.c_proj(self.merged)
+                block.c_proj(by_bags(weights, table))
             x.add_(self.added)
             block.c_fc(fast_norm(block.ln_2, x))
             block.mlp_c_proj(fast_gelu(self.inner, out=self.bent))

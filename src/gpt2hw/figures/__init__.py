@@ -17,6 +17,7 @@ from gpt2hw.figures.colours import AXIS_COLOURS, FIGURE_COLOURS
 from gpt2hw.figures.grids import cell_grids
 from gpt2hw.figures.masks import mask_grid
 from gpt2hw.figures.matrices import heat_map, heat_maps
+from gpt2hw.figures.merges import merge_rows
 from gpt2hw.figures.rooflines import roofline
 from gpt2hw.figures.sliders import slide
 from gpt2hw.figures.streams import residual_stream
@@ -40,6 +41,7 @@ __all__ = [
     "ledger",
     "line_plot",
     "mask_grid",
+    "merge_rows",
     "residual_stream",
     "roofline",
     "running",
