@@ -141,6 +141,16 @@ def test_no_number_of_an_axis_runs_into_the_next(low, high, width, log):
     assert max(x + half for x, half in below) <= width
 
 
+def test_what_is_nothing_may_have_a_word_and_no_bar():
+    bars = {"a": 0.5, "b": 0.0, "c": 1e-9}
+    figure = bar_chart(bars, form="{:.1%}", zero="cut")
+    words = [e.text for e in elements(figure, "text")]
+    assert words == ["a", "50.0%", "b", "cut", "c", "0.0%"]
+    assert len(elements(figure, "rect")) == 2
+    assert "b cut" in figure.alt
+    assert len(elements(bar_chart(bars), "rect")) == 3
+
+
 def test_bars_have_the_accent_a_second_colour_or_grey():
     figure = bar_chart({"a": 1, "b": 2, "c": 3}, marked=["b"], quiet=["c"])
     fills = [e.get("style", "") for e in elements(figure, "rect")]

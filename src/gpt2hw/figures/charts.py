@@ -18,6 +18,7 @@ def bar_chart(
     bars: Mapping[str, float] | Sequence[tuple[str, float]],
     *,
     form: str = "{:.3f}",
+    zero: str = "",
     mono: bool = True,
     marked: Sequence[str] = (),
     quiet: Sequence[str] = (),
@@ -26,14 +27,16 @@ def bar_chart(
 ) -> Figure:
     """Bars on their side, each with its name and its number: probabilities of tokens.
 
-    `form` writes the number ("{:.1%}", "{:,.0f}"); `marked` names get the second
-    colour, `quiet` ones a grey. Names are in code font unless `mono` is False.
+    `form` writes the number ("{:.1%}", "{:,.0f}"); what is 0 has `zero` in its place,
+    if that is given, and no bar. `marked` names get the second colour, `quiet` ones a
+    grey. Names are in code font unless `mono` is False.
     """
     pairs = list(bars.items()) if isinstance(bars, Mapping) else list(bars)
     some("bars", pairs)
     return bar_charts(
         [("", pairs)],
         form=form,
+        zero=zero,
         mono=mono,
         marked=marked,
         quiet=quiet,
@@ -46,6 +49,7 @@ def bar_charts(
     charts: Sequence[tuple[str, Sequence[tuple[str, float]]]],
     *,
     form: str = "{:.3f}",
+    zero: str = "",
     mono: bool = True,
     marked: Sequence[str] = (),
     quiet: Sequence[str] = (),
@@ -58,10 +62,14 @@ def bar_charts(
     """
     everything = [pair for _, pairs in charts for pair in pairs]
     some("charts", everything)
+
+    def written(value: float) -> str:
+        return zero if zero and value == 0 else form.format(value)
+
     most = max((abs(v) for _, v in everything if isfinite(v)), default=1) or 1
     names = {name: fitting(name, 0.6 * width, mono) for name, _ in everything}
     left = max(text_width(name, mono) for name in names.values()) + 8
-    right = max(text_width(form.format(v)) for _, v in everything) + 8
+    right = max(text_width(written(v)) for _, v in everything) + 8
     canvas, y = Canvas(width), 0.0
     for title, pairs in charts:
         if title:
@@ -72,13 +80,14 @@ def bar_charts(
             share = abs(value) / most if isfinite(value) else 0.0  # NaN has no bar
             long = max(share * (width - left - right), 0.5)
             canvas.text(left - 8, y + 16, names[name], anchor="end", mono=mono)
-            canvas.rect(left, y + 3, long, 17, fill=colour, opacity=0.75)
-            canvas.text(left + long + 6, y + 16, form.format(value))
+            if value != 0 or not zero:
+                canvas.rect(left, y + 3, long, 17, fill=colour, opacity=0.75)
+            canvas.text(left + long + 6, y + 16, written(value))
             y += 23
         y += 14
     said = "; ".join(
         (f"{title}: " if title else "")
-        + ", ".join(f"{name} {form.format(value)}" for name, value in pairs)
+        + ", ".join(f"{name} {written(value)}" for name, value in pairs)
         for title, pairs in charts
     )
     return canvas.figure(y - 10, alt or f"Bar chart. {said}.")
