@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from checkpoints import SMALL, as_on_x86, random_ids, random_tensors
-from gpt2hw import GPT2, bags
+from gpt2hw import GPT2, bags, huge_pages
 from gpt2hw.bags import (
     A_SHARE,
     MANY,
@@ -230,6 +230,15 @@ def test_a_matrix_by_outputs_is_laid_anew_by_inputs(n_out, n_in, seed):
     x, ids = normal(n_in, seed=seed + 1), torch.arange(n_out).flip(0)
     near(matrix(x), kept @ x)
     assert torch.equal(matrix.rows(ids), kept[ids])
+
+
+def test_a_large_matrix_is_laid_anew_in_huge_pages(monkeypatch):
+    shapes, whole = [], huge_pages.empty
+    monkeypatch.setattr(
+        huge_pages, "empty", lambda *given: shapes.append(given) or whole(*given)
+    )
+    BagMatrix.of(normal(7, 5))
+    assert shapes == [((5, 7), torch.float32)]
 
 
 # The registers

@@ -22,6 +22,8 @@ from gpt2hw.properties import kv_cache as cache_rules
 from gpt2hw.properties import model as rules
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.drawn import SEEDS, batch_shapes, configs, ids_for, splits
+from gpt2hw.rows import RowMatrix
+from gpt2hw.safetensors import read_safetensors, write_safetensors
 
 CPU = torch.device("cpu")
 
@@ -321,14 +323,38 @@ def test_the_head_is_laid_anew_where_it_may_be_and_pays(tied):
     tensors = random_tensors(config)
     model = assemble(config, tensors.items(), CPU, may_lay=True)
     assert isinstance(model.head, BagMatrix)
-    assert isinstance(model.table, BagMatrix)
     assert (model.head is model.table) == tied
+    assert tied or isinstance(model.table, RowMatrix)  # nothing is multiplied with it
     assert torch.equal(model.wte, tensors["wte.weight"])
     assert torch.equal(
         model.lm_head, tensors["wte.weight" if tied else "lm_head.weight"]
     )
     ids = torch.tensor([[3, 1], [2, 2]])
     agree(model.forward(ids), taught_model(config).forward(ids), 1e-5)
+
+
+def test_a_head_that_was_laid_anew_is_shared_by_a_model_of_its_tensors(tmp_path):
+    tensors = random_tensors(SMALL)
+    first = assemble(SMALL, tensors.items(), CPU, may_lay=True)
+    again = GPT2.from_tensors(SMALL, tensors | {"wte.weight": first.wte})
+    assert isinstance(again.head, BagMatrix)
+    assert again.wte.data_ptr() == first.wte.data_ptr()
+    folder = write_folder(tmp_path, SMALL, tensors)
+    read = GPT2.from_pretrained(folder)
+    path = tmp_path / "again.safetensors"
+    write_safetensors(path, {"wte.weight": read.wte})
+    assert torch.equal(read_safetensors(path)["wte.weight"], tensors["wte.weight"])
+
+
+def test_a_head_by_outputs_has_a_derivative_asked_for_after_it_was_cut():
+    tensors = random_tensors(SMALL)
+    fast = GPT2.from_tensors(SMALL, tensors)
+    assert isinstance(fast.head, RowMatrix)
+    fast.wte.requires_grad_()
+    fast([3]).square().sum().backward()
+    found, fast.wte.grad = fast.wte.grad, None
+    taught(fast).forward(torch.tensor([3])).square().sum().backward()
+    agree(found, fast.wte.grad, 1e-4)
 
 
 def test_a_small_head_stays_as_it_is(monkeypatch):

@@ -71,6 +71,16 @@ def test_one_row_with_what_is_no_number_gives_none(at, broken):
     assert not out.isfinite().any()
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e30, 1e37])
+def test_a_prepared_product_is_the_product_at_any_size(size):
+    matrix, out = Int8Matrix.of(torch.full((2, 768), 1e-3)), torch.zeros(2)
+    x = torch.zeros(768)
+    x[:3] = torch.tensor([size, -size / 2, size / 4])
+    matrix.prepared(torch.zeros(2), out)(x)
+    assert out.isfinite().all()
+    torch.testing.assert_close(out, matrix(x), rtol=1e-5, atol=0)
+
+
 @given(st.integers(2, 40), N, SEEDS)
 @quickly
 def test_each_output_has_a_scale_of_its_own(n_out, n_in, seed):

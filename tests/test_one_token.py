@@ -122,11 +122,15 @@ def test_a_block_is_24_calls_where_the_taught_pieces_make_more_than_80():
 
 
 @pytest.mark.parametrize("long", [1, one_token.LONG])
-@pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_no_product_of_torch_finds_registers_that_a_bag_left_in_use(
-    precision, long, monkeypatch
+@pytest.mark.parametrize(
+    ("precision", "many"), [("float32", 1), ("float32", 5 * 12 * 12), ("int8", 1)]
+)
+def test_no_product_on_all_cores_finds_registers_that_a_bag_left_in_use(
+    precision, many, long, monkeypatch
 ):
-    model = fast_model(precision=precision)
+    config = replace(SMALL, n_inner=5 * 12, n_vocab=5 * 12)
+    monkeypatch.setattr(gpt2hw.bags, "MANY", many)  # of some, the MLP alone is in bags
+    model = fast_model(config, precision=precision)
     cache = after(model, 3)
     model.last_logits([5], cache)  # its way is made
     in_use, found = [], []

@@ -22,9 +22,10 @@ from checkpoints import SMALL, random_ids, random_tensors
 from gpt2hw import GPT2, CheckpointError, SafetensorsError
 from gpt2hw.cli import main
 from gpt2hw.config import PUBLISHED
-from gpt2hw.folder import INDEX, weights_file
+from gpt2hw.folder import INDEX, read_config, weights_file
 from gpt2hw.inspection import inspect_checkpoint
-from gpt2hw.layout import n_parameters
+from gpt2hw.layout import n_parameters, parameter_shapes
+from gpt2hw.loader import read_parameters
 from gpt2hw.properties.closeness import agree
 from gpt2hw.safetensors import iter_tensors
 from gpt2hw.shards import (
@@ -187,6 +188,14 @@ def test_one_stored_half_at_a_time_is_in_memory_while_shards_load(folder, monkey
     model = GPT2.from_pretrained(folder)
     assert model.wte.dtype == torch.float32
     assert most <= 2  # one that is handed on, and one that has just been read
+
+
+def test_the_table_comes_first_since_it_may_be_needed_twice(folder):
+    """Laid anew before the rest is there, it adds nothing to the peak."""
+    config = read_config(folder)
+    names = [name for name, _ in read_parameters(folder, config)]
+    assert names[0] == "wte.weight"
+    assert sorted(names) == sorted(parameter_shapes(config))
 
 
 def test_gpt2_xl_takes_six_gigabytes_by_calculation():

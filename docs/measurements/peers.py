@@ -188,13 +188,13 @@ def in_words(parts: Sequence[str]) -> str:
 WHY = {  # what a floor names -> why it was missed, found out by hand
     "float32, a token": (
         "A token in float32 waits for its products, and between them for some 250 "
-        "small calls of torch: norms, attention, GELU, sums. With their code in a "
-        "cache, those take half a millisecond. But each product sends megabytes of "
-        "weights through the caches, and then code comes from memory, too: in a token "
-        "they take up to 1.7 milliseconds. The products themselves read nearly all "
-        "that memory gives where it is slow, and four fifths of it where it is fast. "
-        "Other forms of them and of attention were tried by the dozen: none is faster. "
-        "llama.cpp has one program for all, compiled as a whole."
+        "small calls of torch: norms, attention, GELU, sums. Each takes little while "
+        "its code is in a cache. But each product sends megabytes of weights through "
+        "the caches, and then code comes from memory, too, which takes several times "
+        "as long. And the kernel for bags has a speed of its own: where memory gives "
+        "more than that, the kernel is the limit. Of a dozen other forms of the "
+        "product, and of attention in one call, none is faster here. llama.cpp is one "
+        "program, compiled as a whole."
     ),
     "start": (
         "A start waits for the system to hand out memory for the weights: see "

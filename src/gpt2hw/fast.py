@@ -67,7 +67,8 @@ class MatrixLinear(Linear):
 class FastTransformer(Transformer):
     """A Transformer whose wte and head may have another form; None is the taught one.
 
-    `wte` and `lm_head` are the numbers as they are stored.
+    `wte` and `lm_head` are the numbers as they are stored, by rows or (a head that was
+    laid anew) by columns; `.contiguous()` gives a copy by rows.
     """
 
     wte: Num[Tensor, "n_vocab n_embd"]
@@ -141,7 +142,7 @@ class FastTransformer(Transformer):
         may_look: Bool[Tensor, "*heads n_seq n_kv"] | None,
         cache: KVCache | None,
         *,
-        last_only: bool = False,
+        last_only: bool,
     ) -> Float[Tensor, "*batch n_out n_embd"]:
         """Embedded tokens through all blocks and the final norm; all, or the last only.
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from gpt2hw import huge_pages
 from gpt2hw.many_rows import product_of_many
 
-TINY, MOST = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
+TINY = torch.tensor(torch.finfo(torch.float32).tiny, dtype=torch.float32, device="cpu")
 AT_ONCE = 2**18  # weights made narrower at a time: what is needed meanwhile stays small
 FEW = 3  # rows: up to here one after another is faster than widening the matrix
 WIDENED_AT_ONCE = 2**22  # 16 MB of float32, also where the matrix is the head
@@ -72,7 +72,7 @@ class HalfMatrix:
         def product(x: Tensor) -> None:
             scale = scale_of(x)
             torch.mv(values, row.copy_(x / scale), out=found)
-            torch.add(bias, found, alpha=scale, out=out)
+            torch.addcmul(bias, found, scale, out=out)
 
         return product
 
@@ -102,29 +102,17 @@ def one_row(
     return (x / scale).half().matmul(values.T).float() * scale
 
 
-def scale_of(x: Float32[Tensor, "*batch n_in"]) -> float:
+def scale_of(x: Float32[Tensor, "*batch n_in"]) -> Float32[Tensor, ""]:
     """What a row is divided by, never 0: its largest number, and room for the sum.
 
     The room is a power of two, about the root of n_in: a sum of n_in products then
     stays below the root times the largest weight, and small numbers keep their digits.
 
     >>> scale_of(torch.tensor([2.0, -4.0, 0.0, 0.0]))
-    8.0
+    tensor(8.)
     """
-    room: float = 2.0 ** ceil(log2(x.shape[-1]) / 2)
-    return min(TINY + room * largest_of(x), MOST)
-
-
-def largest_of(x: Float32[Tensor, "*shape"]) -> float:
-    """How large the largest number is, whatever its sign: NaN where one is NaN.
-
-    As a number of Python's: what is done with it then is no call of torch.
-
-    >>> largest_of(torch.tensor([2.0, -4.0, 0.0, 0.0]))
-    4.0
-    """
-    low, high = torch.aminmax(x)
-    return max(-low.item(), high.item())
+    room = 2.0 ** ceil(log2(x.shape[-1]) / 2)
+    return torch.add(TINY, x.abs().max(), alpha=room)
 
 
 def pieces(

@@ -24,8 +24,9 @@ from jaxtyping import Float, Float32, Int, Int8
 from torch import Tensor
 
 from gpt2hw import huge_pages
-from gpt2hw.half import AT_ONCE, TINY, WIDENED_AT_ONCE, largest_of, pieces
+from gpt2hw.half import AT_ONCE, WIDENED_AT_ONCE, pieces
 
+SMALLEST = torch.finfo(torch.float32).tiny  # a step that can be divided by
 LARGEST = 127  # -128 is not used: what can be stored is as far below 0 as above
 
 
@@ -46,11 +47,15 @@ def quantize(
 def quantize_one(x: Float32[Tensor, " n_in"], whole: Int8[Tensor, "1 n_in"]) -> float:
     """What quantize makes of one row, in fewer calls: written to `whole`; the step.
 
+    The step is a number of Python's: what is done with it then is no call of torch.
+
     >>> whole = torch.empty(1, 3, dtype=torch.int8)
     >>> quantize_one(torch.tensor([63.5, -25.0, 0.0]), whole), whole
     (0.5, tensor([[127, -50,   0]], dtype=torch.int8))
     """
-    step = max(largest_of(x) / LARGEST, TINY)
+    low, high = torch.aminmax(x)
+    largest: float = max(-low.item(), high.item())  # NaN where one is NaN
+    step = max(largest / LARGEST, SMALLEST)
     whole.copy_((x / step).round_())
     return step
 
@@ -97,7 +102,8 @@ class Int8Matrix:
         def product(x: Tensor) -> None:
             step = quantize_one(x, whole)
             found = multiply(whole, values)
-            torch.addcmul(bias, found, scales, value=step, out=row_of_out)
+            # Step times scale first: step times a sum of products may be too large.
+            torch.addcmul(bias, scales, found, value=step, out=row_of_out)
 
         return product
 

@@ -33,8 +33,9 @@ def read_parameters(
 ) -> Iterator[tuple[str, Tensor]]:
     """Each parameter by its bare name, one at a time; buffers are not read.
 
-    Shards are read one after the other. `may_map`: tensors may be views of the files
-    (see `mapped`). Raises CheckpointError, before any tensor is read, where the tensors
+    wte and the head come first: they may be laid anew, and take their room twice for as
+    long. `may_map`: tensors may be views of the files (see `mapped`), which are gone
+    through once. Raises CheckpointError, before any tensor is read, where the tensors
     do not fit the config, and SafetensorsError where a file is broken.
     """
     path = weights_file(folder)
@@ -48,10 +49,12 @@ def read_parameters(
         raise CheckpointError(f"{path}: {error}") from None
     wanted = {name: bare for bare, name in names.items() if not is_buffer(bare)}
     tensors_of = iter_mapped if may_map else iter_tensors
-    for header in headers:
-        here = [name for name in header.tensors if name in wanted]
-        for name, tensor in tensors_of(header.path, header, here):
-            yield wanted[name], tensor
+    heads = {name for name, bare in wanted.items() if bare in (WTE, HEAD)}
+    for these in [set(wanted)] if may_map else [heads, set(wanted) - heads]:
+        for header in headers:
+            here = [name for name in header.tensors if name in these]
+            for name, tensor in tensors_of(header.path, header, here) if here else ():
+                yield wanted[name], tensor
 
 
 def assemble(
@@ -65,16 +68,18 @@ def assemble(
     """Puts the parameters, made float32, into the places that their names say.
 
     Matrices get the form that the precision asks for, one after another as they come
-    (see `precisions.kept`, also for may_lay). The names and shapes have been checked
-    (`layout.check_names_and_shapes`). Raises CheckpointError for integers, and for a
-    stored head that differs from the wte to which the config ties it.
+    (see `precisions.kept`); may_lay: the head may be laid anew. The names and shapes
+    have been checked (`layout.check_names_and_shapes`). Raises CheckpointError for
+    integers, and for a stored head that differs from the wte to which the config ties
+    it.
     """
     p: dict[str, Tensor | Matrix] = {}
     for name, tensor in pairs:
         if not tensor.is_floating_point():
             raise CheckpointError(f"{name} holds {tensor.dtype}, not floating point")
         wide = tensor.detach().to(device=device, dtype=torch.float32)
-        p[name] = kept(name, wide, precision, may_lay=may_lay)
+        lay = may_lay and name == (WTE if config.tie_word_embeddings else HEAD)
+        p[name] = kept(name, wide, precision, may_lay=lay)
         _share_tied_head(p, config)
     wte, lm_head = p[WTE], p.get(HEAD, p[WTE])
     return FastTransformer(

@@ -108,8 +108,15 @@ class OneToken:
         self.store = store
         self.tables = [layer[1].flatten(end_dim=1) for layer in store]
         self.by_bags = BagsOfHeads(store) if has_kernel(store) else None
-        bags = in_bags(model.h[0].attn.c_attn)
-        self.shared = shares(torch.get_num_threads()) if bags else None
+        maps = (
+            linear
+            for block in model.h
+            for part in (block.attn, block.mlp)
+            for linear in (part.c_proj, block.attn.c_attn, block.mlp.c_fc)
+        )
+        self.shared = (
+            shares(torch.get_num_threads()) if any(map(in_bags, maps)) else None
+        )
         self.blocks = [
             PreparedBlock(
                 ln_1=block.ln_1,
@@ -152,7 +159,7 @@ class OneToken:
         return x
 
     def free(self) -> None:
-        """Bags leave registers in use, and what comes now may be a product of MKL's."""
+        """Bags leave registers in use, and MKL may share out what comes now."""
         if self.shared is not None:
             free_registers(self.shared)
 

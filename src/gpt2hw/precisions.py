@@ -43,7 +43,8 @@ def kept(
 ) -> Tensor | Matrix:
     """A parameter, in float32, in the form that it is kept in; it may be itself.
 
-    may_lay: whether a float32 head may be laid anew, by inputs, in memory of its own.
+    may_lay: whether it is the head, and may be laid anew, by inputs, in memory of its
+    own.
 
     >>> import torch
     >>> weight = torch.ones(2, 3)  # [n_in, n_out]
@@ -57,7 +58,9 @@ def kept(
         return HalfMatrix.of(tensor if is_table else tensor.T)
     if precision == "int8":
         return Int8Matrix.of(tensor if is_table else tensor.T)
-    if is_table and may_lay and bags.pays(tensor):
+    if is_table and bags.pays(tensor.T):  # it was laid anew already
+        return BagMatrix(tensor)
+    if may_lay and bags.pays(tensor):
         return BagMatrix.of(tensor)
     if is_table:
         return RowMatrix(tensor) if rows.pays(tensor) else tensor

@@ -1,9 +1,10 @@
 """How a product with one row is done: as several smaller ones, side by side.
 
-This is the way for a matrix that lies by outputs, [n_out, n_in], as wte does, which is
-also the head: each output is one row of it times the row that comes in (`bags` has the
-way for the others, and says why the work has to be cut). The matrix is cut into blocks
-of rows, and `torch.bmm` hands the blocks to all cores at once.
+This is the way for a matrix that lies by outputs, [n_out, n_in]. In a file, wte does,
+which is also the head (a model that is read lays it anew: `BagMatrix.of`). Each output
+is one row of the matrix times the row that comes in (`bags` has the way for the others,
+and says why the work has to be cut). The matrix is cut into blocks of rows, and
+`torch.bmm` hands the blocks to all cores at once.
 
 Three things decide whether that is fast, and all three stand in this file:
 
@@ -26,7 +27,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gpt2hw import bags
-from gpt2hw.many_rows import product_of_many
+from gpt2hw.many_rows import only_plainly, product_of_many
 
 MANY_ROWS = 5  # from here on a product for many rows is faster
 LEAST_BLOCKS = 8
@@ -87,7 +88,7 @@ class RowMatrix:
         """x times the matrix turned: each output is a row of it times a row of x."""
         *batch, n_in = x.shape
         rows = x.reshape(-1, n_in)
-        if len(rows) < MANY_ROWS:
+        if len(rows) < MANY_ROWS and not only_plainly(rows, self.values):
             found = product_by_blocks(rows, self.blocks, self.rest)
         else:
             found = product_of_many()(rows, self.values)

@@ -5,10 +5,11 @@ MB, made in a temporary folder and removed after. The peak is counted by the sys
 a fresh process, from the moment at which torch is there.
 
 By calculation a load takes, at its peak, 4 bytes for each parameter (each is read into
-the memory in which it stays), and where the file holds halves, 2 bytes for each number
-of the largest tensor, which is dropped once it has been converted. Headers and Python's
-objects stay below 20 MB. So GPT-2 XL, which has 1,557,611,200 parameters, takes 6.23 GB
-from float32, and 0.16 GB more from float16: 50,257 x 1,600 numbers of wte.
+the memory in which it stays; wte is laid anew, and is the first to come), and where the
+file holds halves, 2 bytes for each number of the largest tensor, which is dropped once
+it has been converted. Headers and Python's objects stay below 20 MB. So GPT-2 XL, which
+has 1,557,611,200 parameters, takes 6.23 GB from float32, and 0.16 GB more from float16:
+50,257 x 1,600 numbers of wte.
 """
 
 import json
