@@ -53,8 +53,16 @@ def read_parameters(
     for these in [set(wanted)] if may_map else [heads, set(wanted) - heads]:
         for header in headers:
             here = [name for name in header.tensors if name in these]
-            for name, tensor in tensors_of(header.path, header, here) if here else ():
-                yield wanted[name], tensor
+            if here:
+                yield from _renamed(tensors_of(header.path, header, here), wanted)
+
+
+def _renamed(
+    pairs: NamedTensors, names: Mapping[str, str]
+) -> Iterator[tuple[str, Tensor]]:
+    """The tensors by their bare names. At its end, it holds none of them."""
+    for name, tensor in pairs:
+        yield names[name], tensor
 
 
 def assemble(
@@ -80,6 +88,7 @@ def assemble(
         wide = tensor.detach().to(device=device, dtype=torch.float32)
         lay = may_lay and name == (WTE if config.tie_word_embeddings else HEAD)
         p[name] = kept(name, wide, precision, may_lay=lay)
+        del tensor, wide  # before the next one comes: what is kept may be another
         _share_tied_head(p, config)
     wte, lm_head = p[WTE], p.get(HEAD, p[WTE])
     return FastTransformer(
