@@ -110,9 +110,8 @@ class OneToken:
         self.by_bags = BagsOfHeads(store) if has_kernel(store) else None
         maps = (
             linear
-            for block in model.h
-            for part in (block.attn, block.mlp)
-            for linear in (part.c_proj, block.attn.c_attn, block.mlp.c_fc)
+            for b in model.h
+            for linear in (b.attn.c_attn, b.attn.c_proj, b.mlp.c_fc, b.mlp.c_proj)
         )
         self.shared = (
             shares(torch.get_num_threads()) if any(map(in_bags, maps)) else None
