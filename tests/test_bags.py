@@ -1,8 +1,6 @@
 """How a product with one row is done by bags: the same numbers, added up by cores."""
 
 import pickle
-import subprocess
-import sys
 from copy import deepcopy
 
 import pytest
@@ -241,31 +239,6 @@ def test_a_large_matrix_is_laid_anew_in_huge_pages(monkeypatch):
     )
     BagMatrix.of(normal(7, 5))
     assert shapes == [((5, 7), torch.float32)]
-
-
-# Rows of the head are kept, and bags are not: between rows, none leaves a hole.
-KEPT = """
-import torch
-from pathlib import Path
-from gpt2hw.bags import product_by_bags
-
-def held():
-    return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
-
-torch.set_num_threads(2)
-x, weight = torch.ones(16), torch.ones(16, 50257)
-for _ in range(20):
-    product_by_bags(x, weight)
-before = held()
-kept = [product_by_bags(x, weight) for _ in range(300)]
-print((held() - before) / (300 * 4 * 50257))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted by Linux")
-def test_a_row_that_is_kept_takes_its_own_bytes_alone():
-    command = [sys.executable, "-c", KEPT]
-    assert float(subprocess.check_output(command)) < 1.2
 
 
 # The registers
