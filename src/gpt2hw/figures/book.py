@@ -12,6 +12,8 @@ from gpt2hw.figures.svg import visible
 from gpt2hw.pretrained import GPT2
 from gpt2hw.tokenizer import Tokenizer
 
+SIGNS = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})
+
 
 @dataclass(frozen=True)
 class Running:
@@ -53,5 +55,13 @@ def token_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     >>> token_labels(Tokenizer.from_pretrained("gpt2"), [15496, 995])
     ['Hello', '·world']
     """
-    signs = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})
-    return [visible(tokenizer.decode([i]).translate(signs)) for i in ids]
+    return [label(tokenizer.decode([i])) for i in ids]
+
+
+def label(text: str) -> str:
+    r"""A token's text, as `token_labels` shows it.
+
+    >>> label(" a\n")
+    '·a↵'
+    """
+    return visible(text.translate(SIGNS))

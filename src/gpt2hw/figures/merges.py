@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gpt2hw.figures.book import label
 from gpt2hw.figures.checks import some
 from gpt2hw.figures.colours import INK, figure_colour
 from gpt2hw.figures.svg import FONT, WIDTH, Canvas, Figure, fitting, text_width
@@ -58,14 +59,14 @@ def _draw_part(
         canvas.rect(x, y, wide, ROW - 5, fill=colour, opacity=0.35, stroke=colour)
     else:
         canvas.rect(x, y, wide, ROW - 5, stroke=INK, stroke_opacity=0.4)
-    label = fitting(_label(part), wide, mono=True)
-    canvas.text(x + wide / 2, y + 17, label, anchor="middle", mono=True)
+    word = fitting(_label(part), wide, mono=True)
+    canvas.text(x + wide / 2, y + 17, word, anchor="middle", mono=True)
 
 
 def _label(part: bytes) -> str:
-    """The text of a part, a space as a middle dot; a piece of a letter as its bytes."""
+    """The text of a part as a token's label; a piece of a letter as its bytes."""
     try:
-        return part.decode("utf-8").replace(" ", "·").replace("\n", "↵")
+        return label(part.decode("utf-8"))
     except UnicodeDecodeError:
         return part.hex()
 
