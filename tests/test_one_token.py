@@ -59,8 +59,8 @@ def after(model: GPT2, n_past: int) -> FastCache:
 def test_token_after_token_gives_the_logits_of_one_pass(
     precision, long, config, seed, data
 ):
-    # A norm over two, three or four numbers makes much more of what 16 bits round.
-    assume(precision == "float32" or config.n_embd > 4)
+    # A norm over two or three numbers makes much more of what 16 bits round.
+    assume(precision == "float32" or config.n_embd > 3)
     model, ids = fast_model(config, seed, precision), data.draw(ids_for(config))
     cache = model.new_cache()
     with pytest.MonkeyPatch.context() as patch:  # from here on, values in bags
@@ -69,7 +69,7 @@ def test_token_after_token_gives_the_logits_of_one_pass(
             [model.last_logits(ids[i : i + 1], cache) for i in range(len(ids))]
         )
     # In int8 a rounding that falls the other way moves a number by a whole step.
-    within = {"float32": 1e-4, "float16": 5e-3, "int8": 5e-2}[precision]
+    within = {"float32": 1e-4, "float16": 2e-3, "int8": 5e-2}[precision]
     agree(found, model(ids), within)
     assert len(cache) == len(ids)
 

@@ -7,7 +7,6 @@ may see: a prompt's scores never stand in memory all at once, and most of those 
 mask would strike out are not computed.
 """
 
-from collections.abc import Callable
 from math import inf
 
 import torch
@@ -39,8 +38,13 @@ def fast_gelu(
     >>> fast_gelu(torch.tensor([-1.0, 2.0]))
     tensor([-0.1588,  1.9546])
     """
-    gelu: Callable[..., Tensor] = torch._C._nn.gelu
-    return gelu(x, approximate="tanh", out=out)
+    gelu = torch.ops.aten.gelu
+    found: Tensor = (
+        gelu.default(x, approximate="tanh")
+        if out is None
+        else gelu.out(x, approximate="tanh", out=out)
+    )
+    return found
 
 
 def one_query(
