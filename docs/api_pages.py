@@ -30,6 +30,7 @@ GROUPS = {
             "fast_block",
             "fast",
             "one_token",
+            "fast_cache",
             "huge_pages",
             "mapped",
         ),

@@ -9,7 +9,10 @@ import torch
 from torch import Tensor
 
 from gpt2hw import GPT2, GPT2Config
+from gpt2hw.batches import PaddedCache
 from gpt2hw.layout import parameter_shapes
+from gpt2hw.loader import assemble
+from gpt2hw.precisions import Precision
 
 if TYPE_CHECKING:  # the benchmarks use this file, too, and have no pytest
     import pytest
@@ -51,10 +54,27 @@ def random_model(config: GPT2Config = SMALL, seed: int = 0) -> GPT2:
     return GPT2.from_tensors(config, random_tensors(config, seed))
 
 
+def fast_model(
+    config: GPT2Config = SMALL, seed: int = 0, precision: Precision = "float32"
+) -> GPT2:
+    """The same in a precision, in the forms that its size and the machine bring."""
+    tensors = random_tensors(config, seed).items()
+    parts = assemble(config, tensors, torch.device("cpu"), precision=precision)
+    return GPT2._wrap(config, parts)
+
+
 def random_ids(config: GPT2Config, *shape: int, seed: int = 0) -> Tensor:
     """Ids of this shape."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(config.n_vocab, shape, generator=generator)
+
+
+def cache_after(model: GPT2, n_past: int) -> PaddedCache:
+    """A cache of this model that holds so many random tokens."""
+    cache = model.new_cache()
+    if n_past:
+        model.last_logits(random_ids(model.config, n_past, seed=1), cache)
+    return cache
 
 
 def settings_of(config: GPT2Config, **changes: Any) -> dict[str, Any]:

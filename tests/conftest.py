@@ -36,6 +36,7 @@ ROOMS_THAT_COMPUTE = (
     "fast_block",
     "fast",
     "one_token",
+    "fast_cache",
     "batches",
     "pretrained",
     "sampling",

@@ -27,7 +27,7 @@ ROOMS_WITH_TORCH = (
     *("huge_pages", "safetensors", "mapped"),
     *("linear", "embeddings", "attention", "block", "model"),
     *("kv_cache", "many_rows", "bags", "rows", "half", "int8"),
-    *("fast_block", "fast", "one_token", "precisions", "batches"),
+    *("fast_block", "fast", "one_token", "fast_cache", "precisions", "batches"),
     *("loader", "initialization", "ids", "pretrained"),
     *("sampling", "continuing", "batch_generation", "generation"),
     *("tracing", "heads", "evaluation", "benchmark", "figures"),

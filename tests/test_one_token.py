@@ -1,36 +1,30 @@
 """One token more, with all that can be done before it done before."""
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy, deepcopy
 from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import gpt2hw.bags
-from checkpoints import SMALL, as_on_x86, random_ids, random_tensors
+from checkpoints import SMALL, as_on_x86, cache_after, fast_model, random_ids
 from gpt2hw import GPT2, GPT2Config, Tokenizer, generate, one_token
-from gpt2hw.bags import BagMatrix
 from gpt2hw.fast import taught
+from gpt2hw.fast_cache import FastCache
 from gpt2hw.half import HalfMatrix
 from gpt2hw.int8 import Int8Matrix, integer_product
-from gpt2hw.kv_cache import cached_forward
+from gpt2hw.kv_cache import KVCache, cached_forward
 from gpt2hw.linear import Linear
-from gpt2hw.loader import assemble
 from gpt2hw.many_rows import gelu_of_many, product_of_many
-from gpt2hw.one_token import FastCache, OneToken, _usable, prepared
-from gpt2hw.properties import kv_cache as rules
+from gpt2hw.one_token import OneToken, prepared
 from gpt2hw.properties.closeness import agree
 from gpt2hw.properties.drawn import SEEDS, configs, ids_for
-from gpt2hw.rows import RowMatrix
 
 CPU = torch.device("cpu")
 PRECISIONS = ("float32", "float16", "int8")
-WAYS = (deepcopy, lambda pair: pickle.loads(pickle.dumps(pair)))
 
 
 @pytest.fixture(autouse=True)
@@ -39,38 +33,24 @@ def _every_matrix_counts_as_large(monkeypatch):
     as_on_x86(monkeypatch)
 
 
-def fast_model(config=SMALL, seed=0, precision="float32") -> GPT2:
-    tensors = random_tensors(config, seed).items()
-    parts = assemble(config, tensors, CPU, precision=precision)
-    return GPT2._wrap(config, parts)
-
-
-def after(model: GPT2, n_past: int) -> FastCache:
-    cache = model.new_cache()
-    if n_past:
-        model.last_logits(random_ids(model.config, n_past, seed=1), cache)
-    return cache
-
-
 @pytest.mark.parametrize("long", [1, 3, one_token.LONG])
 @pytest.mark.parametrize("precision", PRECISIONS)
 @given(configs(), SEEDS, st.data())
 @settings(deadline=None, max_examples=30)
-def test_token_after_token_gives_the_logits_of_one_pass(
+def test_token_after_token_gives_the_logits_of_the_pieces_and_of_one_pass(
     precision, long, config, seed, data
 ):
-    # A norm over two or three numbers makes much more of what 16 bits round.
-    assume(precision == "float32" or config.n_embd > 3)
     model, ids = fast_model(config, seed, precision), data.draw(ids_for(config))
-    cache = model.new_cache()
+    cache, plain = model.new_cache(), KVCache(model)
     with pytest.MonkeyPatch.context() as patch:  # from here on, values in bags
         patch.setattr(one_token, "LONG", long)
-        found = torch.stack(
-            [model.last_logits(ids[i : i + 1], cache) for i in range(len(ids))]
-        )
+        found = torch.stack([model.last_logits(one, cache) for one in ids.split(1)])
+    pieces = torch.stack([model.last_logits(one, plain) for one in ids.split(1)])
     # In int8 a rounding that falls the other way moves a number by a whole step.
     within = {"float32": 1e-4, "float16": 2e-3, "int8": 5e-2}[precision]
-    agree(found, model(ids), within)
+    agree(found, pieces, within)
+    if precision != "float16":  # there one row goes by another kernel: test_precision
+        agree(found, model(ids), within)
     assert len(cache) == len(ids)
 
 
@@ -81,7 +61,7 @@ def test_the_way_of_one_token_is_taken(precision, monkeypatch):
     monkeypatch.setattr(
         OneToken, "__call__", lambda self, x, n: seen.append(n) or whole(self, x, n)
     )
-    cache = after(model, 3)
+    cache = cache_after(model, 3)
     model.last_logits([5], cache)
     model([5], cache)
     assert seen == [3, 4]
@@ -99,7 +79,7 @@ class Counting(TorchDispatchMode):
 
 def calls_of_a_token(n_layer: int, write) -> int:
     model = fast_model(replace(SMALL, n_layer=n_layer))
-    cache = after(model, 3)
+    cache = cache_after(model, 3)
     write(model, cache)  # what is made once is made
     with Counting() as counting:
         write(model, cache)
@@ -131,7 +111,7 @@ def test_no_product_on_all_cores_finds_registers_that_a_bag_left_in_use(
     config = replace(SMALL, n_inner=5 * 12, n_vocab=5 * 12)
     monkeypatch.setattr(gpt2hw.bags, "MANY", many)  # of some, the MLP alone is in bags
     model = fast_model(config, precision=precision)
-    cache = after(model, 3)
+    cache = cache_after(model, 3)
     model.last_logits([5], cache)  # its way is made
     in_use, found = [], []
 
@@ -158,146 +138,11 @@ def test_no_product_on_all_cores_finds_registers_that_a_bag_left_in_use(
 
 def test_what_was_given_out_is_not_written_over():
     model = fast_model()
-    cache = after(model, 2)
+    cache = cache_after(model, 2)
     first = model.last_logits([5], cache)
     kept = first.clone()
     model.last_logits([6], cache)
     assert torch.equal(first, kept)
-
-
-def test_two_caches_of_a_model_do_not_share_their_room():
-    model = fast_model()
-    alone = after(model, 3)
-    right = [model.last_logits([i], alone) for i in (4, 5)]
-    one, other = after(model, 3), after(model, 2)
-    found = []
-    for i in (4, 5):
-        found.append(model.last_logits([i], one))
-        model.last_logits([7], other)
-    for a, b in zip(found, right, strict=True):
-        assert torch.equal(a, b)
-
-
-def test_a_copy_goes_on_apart():
-    model = fast_model()
-    rules.copies_are_independent(
-        model, random_ids(SMALL, 3), torch.tensor([4]), torch.tensor([6])
-    )
-    cache = after(model, 3)
-    model.last_logits([4], cache)  # its way exists now; the copy makes its own
-    twin = cache.copy()
-    agree(model.last_logits([5], twin), model.last_logits([5], cache), 0)
-
-
-def test_a_copy_of_a_batch_that_lost_a_row_goes_on_too():
-    model = fast_model()
-    cache = model.new_cache()
-    model.last_logits(random_ids(SMALL, 3, 4), cache)
-    cache.keep([2, 0])
-    twin, new_ids = cache.copy(), torch.tensor([[5], [6]])
-    agree(model.last_logits(new_ids, twin), model.last_logits(new_ids, cache), 0)
-    assert len(twin) == len(cache) == 5
-
-
-def test_inference_mode_and_its_absence_may_alternate():
-    model = fast_model()
-    with torch.inference_mode():
-        cache = after(model, 2)
-        model.last_logits([4], cache)
-    outside = model.last_logits([5], cache)
-    with torch.inference_mode():
-        model.last_logits([6], cache)
-    assert not outside.requires_grad
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_model_and_cache_can_be_copied_and_pickled_at_any_time(way, precision):
-    model = fast_model(precision=precision)
-    cache = after(model, 3)
-    for new_id in (4, 5):  # before there is a way of one token, and after
-        other_model, other = way((model, cache))
-        right = model.last_logits([6], cache.copy())
-        assert torch.equal(other_model.last_logits([6], other), right)
-        assert torch.equal(model.last_logits([6], cache.copy()), right)
-        model.last_logits([new_id], cache)
-
-
-@pytest.mark.parametrize("lost", [False, True])
-@pytest.mark.parametrize("way", WAYS)
-def test_a_batch_goes_on_from_its_copied_layers_also_where_it_lost_a_row(way, lost):
-    model = fast_model()
-    cache, new_ids = model.new_cache(), random_ids(SMALL, 2, 3, seed=1)
-    model.last_logits(random_ids(SMALL, 2, 4), cache)
-    if lost:
-        cache.keep([1, 0])
-    other_model, other = way((model, cache))
-    right = model.last_logits(new_ids, cache)
-    assert torch.equal(other_model.last_logits(new_ids, other), right)
-
-
-def test_a_cache_is_pickled_with_its_memory_once():
-    model = fast_model()
-    cache = after(model, 3)
-    model.last_logits([4], cache)
-    n_bytes = len(pickle.dumps((model, cache))) - len(pickle.dumps(model))
-    assert n_bytes < cache._store.nbytes + 2_000
-
-
-def test_a_model_of_bags_and_row_blocks_is_pickled_at_its_size():
-    model = fast_model()
-    n_numbers = sum(t.numel() for t in random_tensors(SMALL).values())
-    assert len(pickle.dumps(model)) < 4 * n_numbers + 20_000
-    twin = pickle.loads(pickle.dumps(model))
-    assert isinstance(twin.head, RowMatrix)
-    assert isinstance(twin.h[0].mlp.c_fc.matrix, BagMatrix)
-
-
-class HeadError(Exception):
-    pass
-
-
-def failing(*_: object) -> torch.Tensor:
-    raise HeadError
-
-
-@pytest.mark.parametrize("new_ids", [[5], [5, 6], [[5, 6], [6, 7]]])
-@pytest.mark.parametrize("padded", [False, True])
-def test_a_head_that_fails_leaves_the_cache_as_it_was(monkeypatch, new_ids, padded):
-    model, ids = fast_model(), torch.tensor(new_ids)
-    cache, twin = model.new_cache(), model.new_cache()
-    mask = torch.ones_like(ids) if padded else None
-    for one in (cache, twin):
-        model.last_logits(ids, one, mask=mask)
-    for call in (model, model.last_logits):
-        with monkeypatch.context() as patch:
-            patch.setattr(RowMatrix, "__call__", failing)
-            with pytest.raises(HeadError):
-                call(ids, cache, mask=mask)
-        assert len(cache) == len(twin)
-    agree(model(ids, cache, mask=mask), model(ids, twin, mask=mask), 1e-5)
-
-
-def test_after_a_first_token_that_failed_the_way_is_made_anew(monkeypatch):
-    model = fast_model()
-    cache, right = model.new_cache(), after(model, 3)
-    with monkeypatch.context() as patch:
-        patch.setattr(OneToken, "__call__", failing)
-        with pytest.raises(HeadError):
-            model.last_logits([4], cache)
-    model.last_logits(random_ids(SMALL, 3, seed=1), cache)
-    agree(model.last_logits([5], cache), model.last_logits([5], right), 1e-6)
-
-
-def test_copies_and_kept_rows_outlive_inference_mode():
-    model = fast_model()
-    with torch.inference_mode():
-        cache = after(model, 2).copy()
-        batch = model.new_cache()
-        model.last_logits(random_ids(SMALL, 3, 2), batch)
-        batch.keep([1, 2])
-    model.last_logits([4], cache)
-    model.last_logits(torch.tensor([[4], [5]]), batch)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -327,38 +172,6 @@ def test_threads_with_caches_of_their_own_do_not_disturb_each_other(precision):
         with ThreadPoolExecutor(4) as pool:
             found = list(pool.map(written, range(4)))
         assert all(map(torch.equal, found, right))
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("rows", [None, [1, 0]])
-def test_what_was_copied_in_inference_mode_goes_on_outside_of_it(way, rows):
-    model, ids = fast_model(), random_ids(SMALL, 2, 4)
-    with torch.inference_mode():
-        cache = model.new_cache()
-        model(ids if rows else ids[0], cache)
-        if rows:
-            cache.keep(rows)
-        model, twin = way((model, cache))
-    new_ids = torch.tensor([[3], [4]]) if rows else torch.tensor([3])
-    right = model(new_ids, twin.copy())
-    assert torch.equal(model(new_ids, twin), right)
-
-
-def test_only_what_inference_mode_made_is_made_anew():
-    plain = torch.ones(2)
-    with torch.inference_mode():
-        marked = torch.ones(2)
-    assert _usable(plain) is plain
-    with torch.inference_mode(False):
-        assert not _usable(marked).is_inference()
-
-
-def test_a_shallow_copy_has_memory_of_its_own_too():
-    model = fast_model()
-    cache = after(model, 4)
-    twin, right = copy(cache), model.last_logits([5], cache.copy())
-    model.last_logits([6], twin)
-    assert torch.equal(model.last_logits([5], cache), right)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -396,18 +209,6 @@ def test_a_user_s_default_device_and_dtype_change_nothing(
     for one, other in zip(found, right, strict=True):
         assert one.dtype == other.dtype
         assert torch.equal(one, other)
-
-
-def test_the_layers_of_a_cache_are_views_of_one_piece_of_memory():
-    model = fast_model()
-    cache = after(model, 1)
-    assert cache._store.shape == (
-        SMALL.n_layer,
-        *(2, SMALL.n_head, SMALL.n_ctx, SMALL.n_embd // SMALL.n_head),
-    )
-    for layer, both in zip(cache.layers(torch.Size([])), cache._store, strict=True):
-        assert layer.k.data_ptr() == both[0].data_ptr()
-        assert layer.v.data_ptr() == both[1].data_ptr()
 
 
 def test_a_plain_map_is_prepared_too():
@@ -453,12 +254,12 @@ def test_the_values_go_into_bags_where_there_are_many_keys_and_a_kernel(monkeypa
     monkeypatch.setattr(one_token, "sums_of_bags", watched)
     monkeypatch.setattr(one_token, "LONG", 5)
     model = fast_model()
-    cache = after(model, 3)
+    cache = cache_after(model, 3)
     for _ in range(3):  # the fourth, fifth and sixth token
         model.last_logits([1], cache)
     assert seen == [SMALL.n_head] * SMALL.n_layer * 2
     monkeypatch.setattr(one_token, "has_kernel", lambda table: False)
-    other = after(model, 5)
+    other = cache_after(model, 5)
     found = model.last_logits([1], other)
     assert len(seen) == SMALL.n_layer * 2
     agree(found, model.last_logits([1], after_with_bags(monkeypatch, model)), 1e-4)
@@ -467,4 +268,4 @@ def test_the_values_go_into_bags_where_there_are_many_keys_and_a_kernel(monkeypa
 def after_with_bags(monkeypatch, model: GPT2) -> FastCache:
     monkeypatch.undo()
     monkeypatch.setattr(one_token, "LONG", 1)
-    return after(model, 5)
+    return cache_after(model, 5)

@@ -21,6 +21,7 @@ from gpt2hw.embeddings import embed
 from gpt2hw.evaluation import token_losses
 from gpt2hw.fast import MatrixLinear
 from gpt2hw.fast_block import many_queries
+from gpt2hw.fast_cache import state_after_one_token
 from gpt2hw.generation import mask_unknown_ids
 from gpt2hw.half import one_row
 from gpt2hw.heads import induction_score
@@ -29,7 +30,7 @@ from gpt2hw.kv_cache import LayerCache
 from gpt2hw.linear import Linear
 from gpt2hw.many_rows import by_plain_tensors
 from gpt2hw.model import unembed
-from gpt2hw.one_token import state_after_one_token
+from gpt2hw.one_token import OneToken
 from gpt2hw.rows import RowMatrix
 from gpt2hw.sampling import keep_top_p
 from gpt2hw.tracing import _trace_block
@@ -65,7 +66,8 @@ PLANTED = {
     "fast_block": lambda: many_queries(
         *(torch.zeros(2, 3),) * 3, torch.ones(3, 2).bool()
     ),
-    "one_token": lambda: state_after_one_token(
+    "one_token": lambda: OneToken(MODEL, torch.zeros(1, 2, 2, 4)),
+    "fast_cache": lambda: state_after_one_token(
         MODEL, torch.zeros(2).long(), MODEL.new_cache()
     ),
     "batches": lambda: positions(torch.ones(1, 3)),

@@ -21,8 +21,8 @@ from torch import Tensor
 from gpt2hw.attention import causal_mask
 from gpt2hw.doors import no_type_check
 from gpt2hw.fast import FastTransformer
+from gpt2hw.fast_cache import FastCache
 from gpt2hw.kv_cache import KVCache, LayerCache
-from gpt2hw.one_token import FastCache
 
 
 class PaddedCache(FastCache):

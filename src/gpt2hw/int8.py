@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import torch
-from jaxtyping import Float, Float32, Int, Int8
+from jaxtyping import Float, Float32, Int, Int8, Int32
 from torch import Tensor
 
 from gpt2hw import huge_pages
@@ -98,10 +98,11 @@ class Int8Matrix:
         """A function that writes one row's product, plus the bias, into `out`."""
         values, scales, row_of_out = self.values, self.scales, out[None]
         multiply, whole = integer_product(), values.new_empty(1, values.shape[1])
+        found = values.new_empty(1, len(values), dtype=torch.int32)
 
         def product(x: Tensor) -> None:
             step = quantize_one(x, whole)
-            found = multiply(whole, values)
+            multiply(whole, values, found)
             # Step times scale first: step times a sum of products may be too large.
             torch.addcmul(bias, scales, found, value=step, out=row_of_out)
 
@@ -116,7 +117,7 @@ class Int8Matrix:
         return self.values * self.scales[:, None]
 
 
-IntegerProduct = Callable[[Tensor, Tensor], Tensor]
+IntegerProduct = Callable[..., Tensor]  # (x, values), and where to write it, or None
 
 
 @cache
@@ -134,34 +135,39 @@ def integer_product() -> IntegerProduct:
             found = by_torch(rows, hardest * signs)
         except (AttributeError, RuntimeError, NotImplementedError):
             return by_plain_tensors
-        if not torch.equal(found, by_plain_tensors(rows, hardest * signs).int()):
+        if not torch.equal(found, by_plain_tensors(rows, hardest * signs)):
             return by_plain_tensors
     return by_torch
 
 
 def by_torch(
-    x: Int8[Tensor, "n_rows n_in"], values: Int8[Tensor, "n_out n_in"]
-) -> Int[Tensor, "n_rows n_out"]:
+    x: Int8[Tensor, "n_rows n_in"],
+    values: Int8[Tensor, "n_out n_in"],
+    out: Int32[Tensor, "n_rows n_out"] | None = None,
+) -> Int32[Tensor, "n_rows n_out"]:
     """x times the matrix turned, in 32-bit whole numbers: exact.
 
     >>> by_torch(torch.tensor([[2, 3]]).to(torch.int8), torch.eye(2).to(torch.int8))
     tensor([[2, 3]], dtype=torch.int32)
     """
     if x.shape[-1] == 1:  # of one input torch 2.13 makes nonsense
-        return by_plain_tensors(x, values).int()
-    product: Tensor = torch._int_mm(x, values.T)
+        return by_plain_tensors(x, values, out)
+    product: Tensor = torch._int_mm(x, values.T, out=out)
     return product
 
 
 def by_plain_tensors(
-    x: Int8[Tensor, "n_rows n_in"], values: Int8[Tensor, "n_out n_in"]
-) -> Float32[Tensor, "n_rows n_out"]:
+    x: Int8[Tensor, "n_rows n_in"],
+    values: Int8[Tensor, "n_out n_in"],
+    out: Int32[Tensor, "n_rows n_out"] | None = None,
+) -> Int32[Tensor, "n_rows n_out"]:
     """The same in float32, some outputs at a time: slower, and exact up to 2**24.
 
     >>> by_plain_tensors(torch.ones(1, 2).to(torch.int8), torch.eye(2).to(torch.int8))
-    tensor([[1., 1.]])
+    tensor([[1, 1]], dtype=torch.int32)
     """
     wide = x.float()
     with torch.autocast("cpu", enabled=False):
         parts = [wide @ piece.float().T for piece in pieces(values, WIDENED_AT_ONCE)]
-    return torch.cat(parts, dim=-1)
+    found = torch.cat(parts, dim=-1)
+    return found.int() if out is None else out.copy_(found)

@@ -1,28 +1,30 @@
 """One token more, with all that can be done before it done before.
 
 A text grows by one token at a time, and the shapes are the same each time. So the views
-that cut a row into heads, and the memory that results are written to, are made once,
-with the cache. In float32 a block is then 24 calls of torch, where the taught pieces
-make over 80. It counts: a call costs one to three thousandths of a millisecond.
+that cut a row into heads, and the memory that results are written to, are made once for
+each text. In float32 a block is then 24 calls of torch, where the taught pieces make
+over 80. It counts: a call costs one to three thousandths of a millisecond.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from gpt2hw.bags import free_registers, has_kernel, shares, sums_of_bags
 from gpt2hw.block import LayerNorm
 from gpt2hw.fast import FastTransformer, MatrixLinear
 from gpt2hw.fast_block import fast_gelu, fast_norm, in_bags
-from gpt2hw.kv_cache import KVCache, LayerCache
 from gpt2hw.linear import Linear
 
 LONG = 256  # keys: from here on the values are added up in bags
 Product = Callable[[Float[Tensor, " n_in"]], None]
+WeightedSum = Callable[
+    [Float[Tensor, "n_head 1 n_kv"], Float[Tensor, "n_places d_head"]],
+    Float[Tensor, " n_embd"],
+]
 
 
 def prepared(linear: Linear, out: Float[Tensor, " n_out"]) -> Product:
@@ -69,21 +71,17 @@ class BagsOfHeads:
         self.heads = torch.arange(n_head, dtype=torch.int32, device=store.device)
         self.shared = shares(torch.get_num_threads())
 
-    def cut(self, n_kv: int) -> None:
-        """Once a token: the places in use, and at which of them each head begins."""
-        self.numbers = self.places[:, :n_kv].flatten()
-        self.starts = self.heads * n_kv
+    def cut(self, n_kv: int) -> WeightedSum:
+        """Once a token: weights @ v with n_kv keys, the heads side by side."""
+        numbers = self.places[:, :n_kv].flatten()
+        starts = self.heads * n_kv
 
-    def __call__(
-        self,
-        weights: Float[Tensor, "n_head 1 n_kv"],
-        table: Float[Tensor, "n_places d_head"],
-    ) -> Float[Tensor, " n_embd"]:
-        """weights @ v, the heads side by side."""
-        factors = weights.flatten()
-        sums = sums_of_bags(factors, table, self.numbers, self.starts)
-        free_registers(self.shared)
-        return sums.flatten()
+        def weighted_sum(weights: Tensor, table: Tensor) -> Tensor:
+            sums = sums_of_bags(weights.flatten(), table, numbers, starts)
+            free_registers(self.shared)
+            return sums.flatten()
+
+        return weighted_sum
 
 
 class OneToken:
@@ -138,18 +136,17 @@ class OneToken:
         layers = zip(places, keys.unbind(), values.unbind(), self.tables, strict=True)
         scores, weights = self.looks[:, : n_head * n_kv].view(2, n_head, 1, n_kv)
         by_bags = self.by_bags if n_kv >= LONG else None
-        if by_bags is not None:
-            by_bags.cut(n_kv)
+        weighted_sum = None if by_bags is None else by_bags.cut(n_kv)
         for block, (place, k, v, table) in zip(self.blocks, layers, strict=True):
             block.c_attn(fast_norm(block.ln_1, x))
             place.copy_(self.key_and_value)
             self.free()
             self.look(k, scores, weights)
-            if by_bags is None:
+            if weighted_sum is None:
                 torch.bmm(weights, v, out=self.found)
                 block.c_proj(self.merged)
             else:
-                block.c_proj(by_bags(weights, table))
+                block.c_proj(weighted_sum(weights, table))
             x.add_(self.added)
             block.c_fc(fast_norm(block.ln_2, x))
             block.mlp_c_proj(fast_gelu(self.inner, out=self.bent))
@@ -172,87 +169,3 @@ class OneToken:
         d_head = k.shape[-1]
         torch.bmm(k, self.query.mul_(d_head**-0.5), out=scores.mT)
         torch.softmax(scores, dim=-1, out=weights)
-
-
-def _usable(tensor: Tensor) -> Tensor:
-    """The tensor, or where it was made in inference mode, a copy without that mark."""
-    return tensor.clone() if tensor.is_inference() else tensor
-
-
-class FastCache(KVCache):
-    """A KVCache that goes on by one token in fewer calls.
-
-    The keys and values of all blocks lie in one piece of memory, which is taken as it
-    is filled. (deepcopy and pickle take the model along, `copy` does not.)
-    """
-
-    _store: Tensor | None = None
-    _one_token: OneToken | None = None
-
-    def copy(self) -> "FastCache":
-        """As KVCache.copy."""
-        twin = FastCache(self._model)
-        twin._batch, twin._n_past = self._batch, self._n_past
-        if self._store is None:
-            twin._layers = super().copy()._layers
-            return twin
-        with torch.inference_mode(False):  # it may be used outside of that mode
-            twin._keep(self._store.clone())
-        return twin
-
-    def __copy__(self) -> "FastCache":
-        """As copy: two caches that share memory would write over one another."""
-        return self.copy()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What pickle and deepcopy keep: not the way, which leads to this memory."""
-        layers = self._layers if self._store is None else []
-        return self.__dict__ | {"_one_token": None, "_layers": layers}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """The layers are views of the store again; all may be written to anywhere."""
-        self.__dict__ |= state
-        with torch.inference_mode(False):
-            if self._store is not None:
-                self._keep(_usable(self._store))
-                return
-            layers = self._layers
-            self._layers = [LayerCache(_usable(c.k), _usable(c.v)) for c in layers]
-
-    def layers(self, batch: torch.Size) -> list[LayerCache]:
-        """As KVCache.layers."""
-        if self._batch is not None:
-            return self._layers
-        wpe, n_head = self._model.wpe, self._model.h[0].attn.n_head
-        n_ctx, n_embd = wpe.shape
-        shape = (len(self._model.h), 2, *batch, n_head, n_ctx, n_embd // n_head)
-        with torch.inference_mode(False):  # it may be used outside of that mode
-            self._keep(wpe.new_empty(shape))
-        return self._layers
-
-    def _keep(
-        self, store: Float[Tensor, "n_layer 2 *batch n_head n_ctx d_head"]
-    ) -> None:
-        self._store, self._one_token = store, None
-        self._layers = [LayerCache(*layer.unbind()) for layer in store]
-
-    def one_token(self, model: FastTransformer) -> OneToken:
-        """The way of one token through all blocks, made at its first."""
-        if self._one_token is None:
-            self.layers(torch.Size([]))
-            assert self._store is not None  # noqa: S101 -- layers made it
-            with torch.inference_mode(False):
-                self._one_token = OneToken(model, self._store)
-        return self._one_token
-
-
-def state_after_one_token(
-    model: FastTransformer, new_id: Int[Tensor, "1"], cache: FastCache
-) -> Float[Tensor, "1 n_embd"]:
-    """What the head is given for one id more, as FastTransformer.final_state has it.
-
-    The cache does not count it yet.
-    """
-    one_token, n_past = cache.one_token(model), len(cache)
-    x = one_token((model.vectors(new_id) + model.wpe[n_past])[0], n_past)
-    return fast_norm(model.ln_f, x)[None]

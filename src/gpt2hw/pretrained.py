@@ -16,6 +16,7 @@ from gpt2hw.batches import PaddedCache, checked_mask, padded_state, remember
 from gpt2hw.config import GPT2Config
 from gpt2hw.doors import SEED_RULE, checked, no_type_check
 from gpt2hw.fast import FastTransformer
+from gpt2hw.fast_cache import FastCache, state_after_one_token
 from gpt2hw.folder import read_config
 from gpt2hw.hub import find_or_download
 from gpt2hw.ids import checked_ids
@@ -28,7 +29,6 @@ from gpt2hw.layout import (
     strip_prefix,
 )
 from gpt2hw.loader import assemble, read_parameters
-from gpt2hw.one_token import FastCache, state_after_one_token
 from gpt2hw.precisions import Precision, checked_precision
 
 CPU = torch.device("cpu")
