@@ -92,12 +92,18 @@ def test_what_the_memory_allows_is_told(found: dict[str, Any]) -> None:
     rows = peers.rows(changed, "limit of memory")
     assert len(rows["float32"]["rounds"]) == peers.n_rounds(found)
     rows["float32"] = {"median": 80, "least": 40, "most": 160, "rounds": [40, 80, 160]}
-    peers.rows(changed, "at 64")["gpt2hw float32"]["rounds"] = [30, 64, 80]
+    speeds = ([30, 64, 80], [36, 72, 150], [20, 40, 80], [4, 8, 16])
+    for name, rounds in zip(FLOATS, speeds, strict=True):
+        peers.rows(changed, "at 64")[name]["rounds"] = rounds
     told = peers.limit(changed)
     assert (
         "80.0 tokens a second (40.0 in the slowest round, 160 in the fastest)" in told
     )
     assert "gpt2hw float32 reaches 75% of it" in told
+    assert told.endswith(
+        "Of the same limit, llama.cpp f32 reaches 90%, CTranslate2 float32 reaches "
+        "50% and transformers float32 reaches 10%."
+    )
 
 
 def test_the_system_s_share_of_a_start_is_told(found: dict[str, Any]) -> None:

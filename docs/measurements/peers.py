@@ -240,17 +240,25 @@ def ratio_table(found: dict[str, Any]) -> str:
 
 
 def limit(found: dict[str, Any]) -> str:
-    """What the memory allowed in the same rounds, and how much of it was reached."""
+    """What the memory allowed in the same rounds, and how much of it each reached."""
     allowed = rows(found, "limit of memory")["float32"]
-    pairs = (["at 64", "gpt2hw float32"], ["limit of memory", "float32"])
     least, middle, most = (digits(allowed[k]) for k in ("least", "median", "most"))
+    ours, *others = [
+        f"{name} reaches {share_of_limit(found, name):.0%}"
+        for name in BITS[32]
+        if name in rows(found, "at 64")
+    ]
     return (
         "Just before and after each of gpt2hw float32's turns at 64, memory was read, "
         "and next to nothing computed. Were the weights read at that speed, it would "
         f"be {middle} tokens a second ({least} in the slowest round, {most} in the "
-        f"fastest). gpt2hw float32 reaches {paired(found, *pairs):.0%} of it"
-        + by_memory(found)
-    )
+        f"fastest). {ours} of it{by_memory(found)}"
+    ) + (f" Of the same limit, {in_words(others)}." if others else "")
+
+
+def share_of_limit(found: dict[str, Any], engine: str) -> float:
+    """How much of what the memory allows an engine of 32 bits reaches."""
+    return paired(found, ["at 64", engine], ["limit of memory", "float32"])
 
 
 APART = 1.25  # of one memory in all rounds, the fastest is nearer to the slowest
@@ -272,8 +280,8 @@ def by_memory(found: dict[str, Any]) -> str:
         for kind in (False, True)
     )
     return (
-        f": {statistics.median(slow):.0%} in {len(slow)} rounds, and "
-        f"{statistics.median(fast):.0%} in the {len(fast)} in which memory was up to "
+        f": {statistics.median(slow):.0%} in {len(slow)} of the {n_rounds(found)} "
+        f"rounds, and {statistics.median(fast):.0%} in those in which memory was up to "
         f"{allowed['most'] / allowed['least']:.1f} times as fast. So a median in the "
         "table below may fall into a fast round for one engine and into a slow one for "
         "the next, or for one position and not for the next: the ratios are to be "
