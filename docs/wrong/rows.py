@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from gpt2hw.bags import cut
+from gpt2hw.bags import BagMatrix, cut
 from gpt2hw.properties import rows as rules
 from gpt2hw.properties.seeded import normal
 from gpt2hw.rows import RowMatrix, product_by_blocks
-from wrong.entry import Entry
+from wrong.entry import entry
 
 N_BLOCKS = N_BAGS = 4
 
@@ -69,25 +69,30 @@ def product_that_turns_the_matrix(x: Tensor, values: Tensor) -> Tensor:
 # What catches them
 
 
-def _right(x: Tensor, values: Tensor) -> Tensor:
+def _by_blocks(x: Tensor, values: Tensor) -> Tensor:
     return RowMatrix(values)(x)
 
 
+def _by_bags(x: Tensor, values: Tensor) -> Tensor:
+    before = torch.get_num_threads()
+    torch.set_num_threads(N_BAGS)  # with one there would be one bag
+    try:
+        return BagMatrix.of(values)(x)
+    finally:
+        torch.set_num_threads(before)
+
+
 ONE, THREE = normal(1, 64), normal(3, 64)
+EQUAL, SMALL = rules.blocks_equal_one_product, rules.nothing_large_is_made
 ENTRIES = [
-    Entry(
-        wrong,
-        _right,
-        rule,
-        lambda product, rule=rule, x=x, n=n: rule(product, x, normal(n, 64, seed=1)),
-    )
-    for wrong, rule, x, n in (
-        (product_of_the_first_bag, rules.blocks_equal_one_product, ONE, 18),
-        (product_of_bags_numbered_anew, rules.blocks_equal_one_product, ONE, 18),
-        (product_without_the_rest, rules.blocks_equal_one_product, ONE, 18),
-        (product_of_blocks_of_inputs, rules.blocks_equal_one_product, ONE, 64),
-        (product_right_for_one_row, rules.blocks_equal_one_product, THREE, 16),
-        (product_with_the_row_copied, rules.nothing_large_is_made, ONE, 16),
-        (product_that_turns_the_matrix, rules.nothing_large_is_made, ONE, 16),
+    entry(wrong, right, rule, x, normal(n, 64, seed=1))
+    for wrong, right, rule, x, n in (
+        (product_of_the_first_bag, _by_bags, EQUAL, ONE, 18),
+        (product_of_bags_numbered_anew, _by_bags, EQUAL, ONE, 18),
+        (product_without_the_rest, _by_blocks, EQUAL, ONE, 18),
+        (product_of_blocks_of_inputs, _by_blocks, EQUAL, ONE, 64),
+        (product_right_for_one_row, _by_blocks, EQUAL, THREE, 16),
+        (product_with_the_row_copied, _by_blocks, SMALL, ONE, 16),
+        (product_that_turns_the_matrix, _by_blocks, SMALL, ONE, 16),
     )
 ]
