@@ -6,7 +6,8 @@ found here are of a model that has learned nothing, and tell how rounding adds u
 twelve blocks, not how well GPT-2 still writes (`nox -s gpt2` measures that).
 
 The precisions are measured in turn, three times each; the median counts, of memory's
-speed that of all rounds. Limits and ratios are not written: step 10 makes them of these
+speed that of all rounds. The small model, which fits into the processor's cache, has a
+measurement of its own. Limits and ratios are not written: step 10 makes them of these
 medians, so that what it shows can be divided again.
 """
 
@@ -27,13 +28,16 @@ from torch import Tensor
 from gpt2hw import GPT2, GPT2Config
 from gpt2hw.bags import BagMatrix
 from gpt2hw.benchmark import Benchmark, measure
-from gpt2hw.half import WIDENED_AT_ONCE, product_by_pieces
+from gpt2hw.fast_cache import FastCache, state_after_one_token
+from gpt2hw.half import WIDENED_AT_ONCE, HalfMatrix, one_row, product_by_pieces
+from gpt2hw.int8 import Int8Matrix
 from gpt2hw.precisions import Precision
 
 PRECISIONS = get_args(Precision)
 ROUNDS = 3
 N_IDS = 128
-N_ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
+N_ROWS = (1, 2, 3, 4, 6, 8, 16, 32, 64, 128)
+POSITION, N_STEPS = 64, 12  # of the small model
 
 
 def speeds(models: dict[str, GPT2]) -> dict[str, Any]:
@@ -57,6 +61,10 @@ def speeds(models: dict[str, GPT2]) -> dict[str, Any]:
         "bandwidth": round(statistics.median(bandwidths) / 1e9, 1),
         "position": first.decoding[0].position,
         "tokens_per_second": each(lambda b: b.decoding[0].tokens_per_second, 1),
+        "together": {
+            of_n.n_texts: each(lambda b, i=i: b.together[i].tokens_per_second, 1)
+            for i, of_n in enumerate(first.together)
+        },
         "n_prompt": first.first_token[-1].n_prompt,
         "prompt_seconds": each(lambda b: b.first_token[-1].seconds, 3),
     }
@@ -88,32 +96,83 @@ def errors(models: dict[str, GPT2]) -> dict[str, dict[str, float]]:
 
 
 def products() -> dict[str, Any]:
-    """Milliseconds of one matrix's product, by rows: in float16, widened, in float32.
+    """Milliseconds of one matrix's product, by rows: in each precision, and widened.
 
-    The matrix is c_fc's of 124M, [3072, 768]; there are as many of it as a model has,
-    and each call takes the next, so that it comes from memory.
+    "float16" is one row after another. The matrix is c_fc's of 124M, [3072, 768]; there
+    are as many of it as a model has, and each call takes the next, so that it comes
+    from memory.
     """
     generator = torch.Generator().manual_seed(0)
     wides = torch.randn(GPT2Config().n_layer, 3072, 768, generator=generator)
-    lying = wides.mT.contiguous().mT  # by inputs, as float32 has it
-    by_inputs, half = (partial(next, cycle(m)) for m in (lying, wides.half()))
-    found: dict[str, list[float]] = {"float16": [], "widened": [], "float32": []}
+    halves = cycle([HalfMatrix(wide.half()) for wide in wides])
+    wholes = cycle([Int8Matrix.of(wide) for wide in wides])
+    lying = cycle([BagMatrix(wide) for wide in wides.mT.contiguous().mT])  # by inputs
+
+    def row_after_row(x: Tensor) -> Tensor:
+        half = next(halves)
+        return torch.cat([one_row(row, half.values, half.room) for row in x.split(1)])
+
+    forms: dict[str, Callable[[Tensor], Tensor]] = {
+        "float16": row_after_row,
+        "widened": lambda x: product_by_pieces(x, next(halves).values, WIDENED_AT_ONCE),
+        "float32": lambda x: next(lying)(x),
+        "int8": lambda x: next(wholes)(x),
+    }
+    found: dict[str, list[float]] = {name: [] for name in forms}
     for n in N_ROWS:
         x = torch.randn(n, 768, generator=generator)
-        works = {
-            "float16": lambda x=x: x.half() @ half().T,
-            "widened": lambda x=x: product_by_pieces(x, half(), WIDENED_AT_ONCE),
-            "float32": lambda x=x: BagMatrix(by_inputs())(x),
-        }
-        times: dict[str, list[float]] = {name: [] for name in works}
+        times: dict[str, list[float]] = {name: [] for name in forms}
         for _ in range(9):
-            for name, work in works.items():
-                start = time.perf_counter()
-                work()
-                times[name].append(time.perf_counter() - start)
+            for name, form in forms.items():
+                times[name].append(seconds(partial(form, x)))
         for name, taken in times.items():
             found[name].append(round(1000 * statistics.median(taken), 3))
     return {"n_rows": N_ROWS, **found}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes, once."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def prepared(model: GPT2, one: Tensor, cache: FastCache) -> Tensor:
+    """The logits after one id more, in the prepared way."""
+    return model.logits(state_after_one_token(model, one, cache))
+
+
+def of_the_small_model() -> dict[str, float]:
+    """Microseconds a token of `tiny`, by one thread, as gpt2hw runs it.
+
+    In float32 it has the taught form; "prepared" is float32 in the way of one token
+    that the other precisions take.
+    """
+    one, before = torch.tensor([1]), torch.get_num_threads()
+    works: dict[str, Callable[[], object]] = {}
+    for p in PRECISIONS:
+        model = GPT2.from_pretrained("tiny", precision=p)
+        cache = model.new_cache()
+        model.last_logits(torch.arange(POSITION), cache)
+        works[p] = partial(model.last_logits, one, cache)
+        if p == "float32":
+            still = cache.copy()  # it counts no token: that is the model's last act
+            works["prepared"] = partial(prepared, model, one, still)
+    torch.set_num_threads(1)
+    try:
+        rounds = [
+            {
+                name: [seconds(work) for _ in range(N_STEPS)]
+                for name, work in works.items()
+            }
+            for _ in range(1 + ROUNDS)
+        ][1:]  # the first does not count
+    finally:
+        torch.set_num_threads(before)
+    return {
+        name: round(1e6 * statistics.median(t for r in rounds for t in r[name]))
+        for name in works
+    }
 
 
 def main() -> None:
@@ -129,6 +188,7 @@ def main() -> None:
             "model": "GPT-2 124M's shape, random weights",
             **speeds(models),
             "product_ms": products(),
+            "small_us": of_the_small_model(),
             "n_ids": N_IDS,
             "errors": errors(models),
         }
