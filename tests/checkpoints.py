@@ -1,6 +1,7 @@
 """Small models for the tests, and checkpoint folders by the safetensors library."""
 
 import json
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ def as_on_x86(monkeypatch: "pytest.MonkeyPatch") -> None:
     """The fast forms of float32 are chosen as on x86, whatever the machine is."""
     monkeypatch.setattr("torch.backends.mkl.is_available", lambda: True)
     monkeypatch.setattr("torch.backends.quantized", WithFbgemm)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX2")
 
 
 def random_tensors(
@@ -106,3 +108,22 @@ def write_folder(
     path = folder / "model.safetensors"
     safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
     return folder
+
+
+def write_as_published(path: Path, tensors: dict[str, Tensor]) -> None:
+    """A file laid as GPT-2's own: its data begin at byte 14,291.
+
+    Its header is not padded to whole numbers, as our writer would do. The smallest
+    tensors come first: their short offsets leave room in the header.
+    """
+    entries, at = {}, 0
+    tensors = dict(sorted(tensors.items(), key=lambda entry: entry[1].numel()))
+    for name, tensor in tensors.items():
+        offsets = [at, at := at + 4 * tensor.numel()]
+        shape = list(tensor.shape)
+        entries[name] = {"dtype": "F32", "shape": shape, "data_offsets": offsets}
+    header = json.dumps(entries, separators=(",", ":")).encode().ljust(14_283)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        for tensor in tensors.values():
+            tensor.numpy().tofile(file)

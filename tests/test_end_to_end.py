@@ -10,7 +10,6 @@ import hashlib
 import json
 import random
 import signal
-import struct
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from checkpoints import random_tensors, settings_of
+from checkpoints import random_tensors, settings_of, write_as_published
 from downloads import (
     COMMAND,
     WEIGHTS,
@@ -43,7 +42,6 @@ from reference import reference_logits, reference_model
 REPOSITORY = "openai-community/gpt2"
 CONFIG = GPT2Config()
 N_BYTES = 548_105_171
-HEADER_BYTES = 14_283
 PROMPT = "Hello, I'm a language model,"
 PREFACE = """
 from gpt2hw.hub.pinned import PINNED, Pinned
@@ -56,24 +54,6 @@ def with_masks(tensors):
     mask = torch.ones(CONFIG.n_ctx, CONFIG.n_ctx).tril().view(1, 1, CONFIG.n_ctx, -1)
     masks = {f"h.{layer}.attn.bias": mask for layer in range(CONFIG.n_layer)}
     return tensors | masks
-
-
-def write_as_published(path: Path, tensors) -> None:
-    """A file whose header is not padded to whole numbers, as our writer would do.
-
-    The smallest tensors come first: their short offsets leave room in the header.
-    """
-    entries, at = {}, 0
-    tensors = dict(sorted(tensors.items(), key=lambda entry: entry[1].numel()))
-    for name, tensor in tensors.items():
-        offsets = [at, at := at + 4 * tensor.numel()]
-        shape = list(tensor.shape)
-        entries[name] = {"dtype": "F32", "shape": shape, "data_offsets": offsets}
-    header = json.dumps(entries, separators=(",", ":")).encode().ljust(HEADER_BYTES)
-    with path.open("wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header)
-        for tensor in tensors.values():
-            tensor.numpy().tofile(file)
 
 
 def pinned(files: dict[str, bytes | Path]) -> dict[str, tuple[int, str]]:

@@ -28,7 +28,12 @@ PARTS = {  # what the page shows -> the works that it needs, each with its colum
     "decode": {"at 64": "at 64", "at 512": "at 512", "at 960": "at 960"},
     "prompt": {"prompt of 64": "64", "prompt of 512": "512", "prompt of 960": "960"},
     "several": {"1 at once": "one text", "8 at once": "eight texts"},
-    "start": {"seconds": "seconds", "system": "system", "MiB": "MiB"},
+    "start": {
+        "seconds": "seconds",
+        "system": "system",
+        "MiB": "MiB",
+        "seconds, GPT-2's own layout": "seconds, GPT-2's own layout",
+    },
     "tokenizer": {"prose": "prose", "code": "code"},
 }
 

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import peers
+from start import OWN
 
 # work -> unit, and engine -> median and rounds (told.py).
 Table = dict[str, dict[str, Any]]
@@ -60,6 +61,10 @@ BARS = (
         "float32, eight texts beside one", "float32", "8 at once", "1 at once", 4.0, 6.0
     ),
     _beside("start", "float32", "seconds", "transformers float32", 2.3, 2.7),
+    _beside(
+        *("start, GPT-2's own layout", "float32", f"seconds{OWN}"),
+        *("transformers float32", 2.3, 2.7),
+    ),
     _beside("tokenizer, prose", "", "prose", "tiktoken", 0.36, 0.45),
     _beside("tokenizer, code", "", "code", "tiktoken", 0.36, 0.45),
     _beside("tokenizer, prose", "", "prose", "tokenizers", 2.5, 3.5),

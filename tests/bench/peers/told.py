@@ -30,7 +30,7 @@ def told(rounds: Rounds) -> Table:
     """work -> unit, and engine -> median, least, most, and each round's figure."""
     return {
         work: {
-            "unit": UNITS[work.split()[0]],
+            "unit": UNITS[work.replace(",", "").split()[0]],
             "rows": {name: _row(figures) for name, figures in rows.items()},
         }
         for work, rows in rounds.items()

@@ -7,6 +7,7 @@ get theirs from it, by their own converter and their own quantizer.
 
 import contextlib
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,12 +16,13 @@ import torch
 from measuring import write_settings
 from torch import Tensor
 
-from checkpoints import random_tensors
+from checkpoints import random_tensors, write_as_published
 from gpt2hw import GPT2Config, write_safetensors
 from gpt2hw.tokenizer_files import GPT2_MERGES
 from gpt2hw.vocabulary import derive_vocabulary, read_merges
 
 CONFIG = GPT2Config()
+PUBLISHED = "published"  # the folder, in that of the others
 # llama.cpp's numbers for the kinds of its files (enum llama_ftype).
 GGUF_TYPES = {"f32": 0, "f16": 1, "q8_0": 7, "q4_0": 2}
 Tensors = dict[str, Tensor]
@@ -38,6 +40,7 @@ def prepare(folder: Path) -> None:
     for name in set(GGUF_TYPES) - {"f32"}:
         quantize(folder / "f32.gguf", folder / f"{name}.gguf", GGUF_TYPES[name])
     write_ctranslate2(folder)
+    write_published(folder, tensors)
     done.touch()
 
 
@@ -45,14 +48,30 @@ def write_checkpoint(folder: Path, tensors: Tensors) -> None:
     """config.json, model.safetensors, and the tokenizer in both of its layouts."""
     from transformers import AutoTokenizer
 
-    mask = torch.ones(CONFIG.n_ctx, CONFIG.n_ctx).tril()[None, None]
-    buffers = {f"h.{layer}.attn.bias": mask for layer in range(CONFIG.n_layer)}
-    write_safetensors(folder / "model.safetensors", tensors | buffers, {"format": "pt"})
+    write_safetensors(
+        folder / "model.safetensors", with_buffers(tensors), {"format": "pt"}
+    )
     write_settings(folder, CONFIG)
     (folder / "merges.txt").write_bytes(GPT2_MERGES.read_bytes())
     vocabulary = json.dumps(derive_vocabulary(read_merges(GPT2_MERGES)))
     (folder / "vocab.json").write_text(vocabulary, encoding="utf-8")
     AutoTokenizer.from_pretrained(folder).save_pretrained(folder)  # tokenizer.json
+
+
+def with_buffers(tensors: Tensors) -> Tensors:
+    """The parameters, and the mask of each block, as the published file has them."""
+    mask = torch.ones(CONFIG.n_ctx, CONFIG.n_ctx).tril()[None, None]
+    return tensors | {f"h.{layer}.attn.bias": mask for layer in range(CONFIG.n_layer)}
+
+
+def write_published(folder: Path, tensors: Tensors) -> None:
+    """The same model in a folder of its own, its file laid as the published one."""
+    published = folder / PUBLISHED
+    published.mkdir(exist_ok=True)
+    for file in folder.glob("*.json"):
+        shutil.copy(file, published)
+    shutil.copy(folder / "merges.txt", published)
+    write_as_published(published / "model.safetensors", with_buffers(tensors))
 
 
 def write_gguf(path: Path, tensors: Tensors) -> None:
