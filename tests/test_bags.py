@@ -424,3 +424,21 @@ def test_bags_pay_only_where_torch_has_their_kernel(monkeypatch):
 
 class _NoEngine:
     supported_engines = ("qnnpack",)
+
+
+@pytest.mark.parametrize("capability", ["DEFAULT", "NO AVX", "SVE256"])
+def test_elsewhere_than_on_x86_torch_may_have_a_kernel_that_nobody_measured(
+    monkeypatch, capability
+):
+    as_on_x86(monkeypatch)
+    table = torch.zeros(2, 3)
+    assert bags.has_kernel(table)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
+    assert not bags.has_kernel(table)
+
+
+def test_bags_begin_where_they_should_also_where_the_product_is_a_large_number():
+    n_in, n_bags = 40_000_000, 128
+    numbers, starts = bags.cut.__wrapped__(n_in, n_bags)
+    assert starts.tolist() == [i * n_in // n_bags for i in range(n_bags)]
+    assert numbers.dtype == starts.dtype == torch.int32

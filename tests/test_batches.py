@@ -1,5 +1,7 @@
 """Several texts at once: each gets what it gets alone."""
 
+import sys
+import threading
 from dataclasses import replace
 from itertools import pairwise
 
@@ -425,3 +427,90 @@ def test_every_prompt_is_checked_before_anything_is_computed(monkeypatch):
     monkeypatch.setattr(GPT2, "last_logits", None)
     with pytest.raises(ValueError, match="prompt: must be ids"):
         generate(TINY, TOKENIZER, [[1], [9999]])
+
+
+def test_what_stays_of_a_batch_takes_memory_for_its_tokens_alone():
+    cache = MODEL.new_cache()
+    MODEL(random_ids(SMALL, 3, 5), cache)
+    for layer in cache.layers(torch.Size([3])):
+        for store in (layer.k, layer.v):
+            store[..., 5:, :] = torch.nan  # what stands there is of no use
+    with pytest.MonkeyPatch.context() as patch:
+        empty = torch.Tensor.new_empty
+        patch.setattr(
+            torch.Tensor, "new_empty", lambda self, *n: empty(self, *n).fill_(7)
+        )
+        cache.keep([2, 0])
+    for layer in cache.layers(torch.Size([2])):
+        for store in (layer.k, layer.v):
+            assert (store[..., 5:, :] == 7).all()
+            assert not (store[..., :5, :] == 7).any()
+
+
+@pytest.mark.parametrize("at", ["advance", "remember"])
+def test_an_interrupt_leaves_tokens_and_mask_as_they_were(at):
+    ids, mask = random_ids(SMALL, 2, 6), torch.ones(2, 6, dtype=torch.bool)
+    cache = MODEL.new_cache()
+    MODEL(ids[:, :4], cache, mask=mask[:, :4])
+
+    def interrupt(frame, event, argument):
+        if frame.f_code.co_name == at:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            MODEL(ids[:, 4:], cache, mask=mask[:, 4:])
+    finally:
+        sys.settrace(before)
+    assert (len(cache), cache.mask.shape) == (4, (2, 4))
+    agree(MODEL(ids[:, 4:], cache), MODEL(ids)[:, 4:], 1e-5)
+
+
+@pytest.mark.parametrize(
+    "rows", [[0.5], ["0"], "01", [True], None, 5, [None], [torch.inf], ["a"]]
+)
+def test_rows_to_keep_are_integers(rows):
+    cache = MODEL.new_cache()
+    MODEL(random_ids(SMALL, 2, 3), cache)
+    with pytest.raises(ValueError, match="keep: rows of 0 to 1 are needed"):
+        cache.keep(rows)
+
+
+def test_rows_to_keep_may_stand_in_a_tensor():
+    cache = MODEL.new_cache()
+    MODEL(random_ids(SMALL, 3, 3), cache)
+    cache.keep(torch.tensor([2, 0]))
+    assert repr(cache) == "KVCache(3 of 16 tokens, batch torch.Size([2]))"
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        torch.ones(2, 3).to_sparse(),
+        torch.ones(2, 3, device="meta"),
+    ],
+)
+def test_a_mask_is_a_plain_tensor(mask):
+    with pytest.raises(ValueError, match="mask: must be a plain tensor"):
+        MODEL(random_ids(SMALL, 2, 3), mask=mask)
+
+
+class WithALock:
+    """A sampler that cannot be copied."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __call__(self, logits: torch.Tensor) -> int:
+        return int(logits.argmax())
+
+
+def test_a_sampler_that_cannot_be_copied_writes_one_text_alone():
+    model, tokenizer = random_model(replace(SMALL, n_vocab=257)), Tokenizer([])
+    done = generate(model, tokenizer, "Hm", sampler=WithALock(), max_new_tokens=2)
+    assert len(done.ids) == 2
+    with pytest.raises(ValueError, match=r"sampler: each text takes a copy.*lock"):
+        generate(model, tokenizer, ["Hm"], sampler=WithALock(), max_new_tokens=2)

@@ -57,10 +57,10 @@ def test_positions_stay_within_the_context():
         measure(GPT2.random(GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2)))
 
 
-@pytest.mark.parametrize("n_tokens", [0, -1])
+@pytest.mark.parametrize("n_tokens", [0, -1, 2.5, True, None, "3"])
 def test_nothing_is_not_measured(n_tokens):
     with pytest.raises(
-        ValueError, match=f"n_tokens: must be 1 or more, not {n_tokens}"
+        ValueError, match=f"n_tokens: must be 1 or more, not {n_tokens!r}"
     ):
         measure(random_model(), n_tokens=n_tokens)
 
@@ -148,3 +148,8 @@ def test_a_wrong_use_is_told(capsys, words, says):
     out, errors = capsys.readouterr()
     assert says in errors
     assert out == ""
+
+
+def test_a_model_is_measured_and_nothing_else():
+    with pytest.raises(ValueError, match="model: must be a GPT2, not 'gpt2'"):
+        measure("gpt2")

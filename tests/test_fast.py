@@ -123,7 +123,7 @@ def test_the_last_row_alone_leaves_the_cache_that_all_rows_leave(
         agree(other.v[..., :at, :], layer.v[..., :at, :], 5e-5)
 
 
-PADDED = [[0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 0, 0]]
+PADDED = [[0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 0, 1]]
 
 
 @pytest.mark.parametrize("mask", [PADDED, *PADDED])
@@ -378,3 +378,43 @@ def test_the_tiny_model_writes_the_same_text_in_either_form(monkeypatch):
     assert plain.head is None  # small: the taught form is the faster one
     texts = [generate(m, tokenizer, "Once upon a time").text for m in (fast, plain)]
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("mask", [[[1, 1, 1], [1, 1, 0]], [0, 1, 0]])
+def test_a_text_that_ends_with_padding_has_no_last_logits(mask):
+    model, mask = fast_model(), torch.tensor(mask)
+    ids, cache = random_ids(SMALL, *mask.shape), model.new_cache()
+    with pytest.raises(ValueError, match="mask: a text ends with padding"):
+        model.last_logits(ids, cache, mask=mask)
+    assert len(cache) == 0
+    assert model(ids, mask=mask).shape == (*mask.shape, SMALL.n_vocab)
+
+
+@pytest.mark.parametrize(("name", "form"), [("wte", "table"), ("lm_head", "head")])
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_an_end_of_the_model_is_replaced_with_its_form_or_not_at_all(
+    name, form, precision
+):
+    model, ids = fast_model(precision=precision), random_ids(SMALL, 5)
+    other = torch.randn(SMALL.n_vocab, SMALL.n_embd)
+    with pytest.raises(ValueError, match=f"{name}: `{form}`"):
+        replace(model, **{name: other})
+    changed = replace(model, **{name: other, form: None})
+    right = replace(taught(model), **{name: other})
+    within = {"float32": 1e-5, "float16": 5e-3, "int8": 0.1}[precision]
+    agree(changed(ids), right.forward(ids), within)
+    agree(taught(changed).forward(ids), right.forward(ids), 0)
+    cache = changed.new_cache()
+    for n in (4, 1):
+        found = changed.last_logits(ids[len(cache) :][:n], cache)
+    agree(found, right.forward(ids)[-1], within)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_a_map_takes_no_weight_that_its_matrix_does_not_hold(precision):
+    linear = fast_model(precision=precision).h[0].mlp.c_fc
+    with pytest.raises(ValueError, match="weight: "):
+        replace(linear, weight=torch.zeros(linear.weight.shape))
+    twin = replace(linear, bias=torch.ones_like(linear.bias))
+    x = torch.ones(1, SMALL.n_embd)
+    agree(twin(x) - 1, linear(x) - linear.bias, 1e-5)

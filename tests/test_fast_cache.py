@@ -209,3 +209,15 @@ def test_the_layers_of_a_cache_are_views_of_one_piece_of_memory():
     for layer, both in zip(cache.layers(torch.Size([])), cache._store, strict=True):
         assert layer.k.data_ptr() == both[0].data_ptr()
         assert layer.v.data_ptr() == both[1].data_ptr()
+
+
+def test_a_copy_takes_memory_for_its_tokens_alone(monkeypatch):
+    model = fast_model()
+    cache, right = cache_after(model, 3), None
+    cache._store[..., 3:, :] = torch.nan
+    right = model.last_logits([5], cache_after(model, 3))
+    empty = torch.empty_like
+    monkeypatch.setattr(torch, "empty_like", lambda *given: empty(*given).fill_(7))
+    twin = cache.copy()
+    assert (twin._store[..., 3:, :] == 7).all()
+    assert torch.equal(model.last_logits([5], twin), right)

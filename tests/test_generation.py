@@ -534,3 +534,15 @@ def test_a_stop_strings_surrogate_pair_is_the_character_it_stands_for() -> None:
 def test_what_is_no_model_or_no_tokenizer_is_named(arguments, rule) -> None:
     with pytest.raises(ValueError, match=f"^{rule}"):
         generate(*arguments)
+
+
+@pytest.mark.parametrize("chosen", [None, 1.5, "1", torch.tensor(1.0)])
+def test_a_sampler_gives_an_id(chosen: object) -> None:
+    with pytest.raises(ValueError, match="sampler: must give an id, not"):
+        generate(
+            random_model(),
+            LETTERS,
+            "ab",
+            max_new_tokens=2,
+            sampler=lambda _: chosen,
+        )

@@ -111,3 +111,20 @@ def test_a_rule_says_what_is_wrong():
         )
     with pytest.raises(AssertionError, match=r"a row of zeros gives \[1, 1\]"):
         rules.zeros_stay_zeros(lambda x, v: torch.ones(1, len(v)), torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("n_rows", [1, FEW, FEW + 1])
+@pytest.mark.parametrize("largest", [1.0, 5000.0, 60_000.0, torch.inf, torch.nan])
+def test_no_sum_leaves_the_range_however_large_the_weights_are(n_rows, largest):
+    weights = normal(8, 768)
+    weights *= 60_000 / weights.abs().max() if largest > 60_000 else 1
+    weights[0] = weights[0].sign() * largest  # as the row: all products add up
+    matrix, x = HalfMatrix.of(weights), weights[0].sign().expand(n_rows, 768)
+    out = torch.empty(8)
+    matrix.prepared(torch.zeros(8), out)(x[0].contiguous())
+    right = x.double() @ matrix.values.double().T
+    for found in (matrix(x), out.expand(n_rows, 8)):
+        finite = right.isfinite()
+        gap = (found.double() - right)[finite].abs().max()
+        assert gap <= 2e-3 * right[finite].abs().max()
+        assert not found[~finite].isfinite().any()

@@ -157,3 +157,27 @@ def test_a_user_s_defaults_have_no_say():
         torch.set_default_dtype(before)
     assert matrix.scales.dtype == torch.float32
     assert matrix.scales.device.type == matrix.values.device.type == "cpu"
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_a_derivative_is_refused_where_rounding_would_give_none(n_rows):
+    matrix, x = Int8Matrix.of(normal(5, 4)), normal(n_rows, 4)
+    with pytest.raises(ValueError, match="int8: rounding has no derivative"):
+        matrix(x.clone().requires_grad_())
+    with pytest.raises(ValueError, match="int8: rounding has no derivative"):
+        torch.func.jvp(matrix, (x,), (torch.ones_like(x),))
+    with torch.no_grad():
+        assert torch.equal(matrix(x.clone().requires_grad_()), matrix(x))
+
+
+@pytest.mark.parametrize("multiply", [by_torch, by_plain_tensors])
+@pytest.mark.parametrize("n_in", [1, 8])
+def test_a_product_goes_to_memory_that_is_there(monkeypatch, multiply, n_in):
+    matrix, x, bias = Int8Matrix.of(normal(7, n_in)), normal(1, n_in), torch.ones(7)
+    monkeypatch.setattr(int8, "integer_product", lambda: multiply)
+    whole, found = quantize(x)[0], torch.empty(1, 7, dtype=torch.int32)
+    assert multiply(whole, matrix.values, found) is found
+    assert torch.equal(found, multiply(whole, matrix.values))
+    out = torch.empty(7)
+    matrix.prepared(bias, out)(x[0])
+    assert torch.allclose(out, matrix(x)[0] + bias, rtol=1e-6)

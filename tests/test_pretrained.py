@@ -602,3 +602,11 @@ def test_ids_without_numbers_in_them_are_refused():
 def test_numpys_integers_are_ids_too():
     model = random_model()
     assert torch.equal(model([np.int64(1), np.uint8(2)]), model([1, 2]))
+
+
+def test_sparse_tensors_are_refused() -> None:
+    config = GPT2Config(n_vocab=5, n_ctx=4, n_embd=6, n_head=2, n_layer=1)
+    tensors = {n: torch.zeros(s) for n, s in parameter_shapes(config).items()}
+    tensors["wte.weight"] = tensors["wte.weight"].to_sparse()
+    with pytest.raises(ValueError, match="tensors: must be a dict of names to tensors"):
+        GPT2.from_tensors(config, tensors)

@@ -36,7 +36,7 @@ from gpt2hw.rows import RowMatrix
 from gpt2hw.safetensors import write_safetensors
 
 Work = Callable[[], object]
-THREADS = (1, 2)
+THREADS = tuple(sorted({1, torch.get_num_threads()}))
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 TEXTS = (1, 2, 4, 8, 16, 32)
 POSITION, N_STEPS, ROUNDS = 64, 10, 7

@@ -26,6 +26,7 @@ from functools import cache
 import torch
 from jaxtyping import Float, Float32, Int, Int32, UInt8
 from torch import Tensor
+from torch.backends import cpu
 
 from gpt2hw import huge_pages
 from gpt2hw.many_rows import only_plainly, product_of_many
@@ -38,7 +39,7 @@ MANY = 2**19  # weights: below, the matrix stays in a core's cache, and it cuts 
 def pays(weight: Float[Tensor, "n_in n_out"]) -> bool:
     """Whether bags are faster with this matrix: a large one that lies by inputs.
 
-    It was measured on x86 alone, with the kernel of FBGEMM; torch has it nowhere else.
+    It was measured on x86 alone, with the kernel of FBGEMM.
 
     >>> pays(torch.zeros(768, 2304)), pays(torch.zeros(192, 576))
     (True, False)
@@ -47,13 +48,10 @@ def pays(weight: Float[Tensor, "n_in n_out"]) -> bool:
 
 
 def has_kernel(table: Tensor) -> bool:
-    """Whether torch has a fast kernel for bags of this table's rows."""
-    engines = torch.backends.quantized.supported_engines
-    return (
-        table.dtype == torch.float32
-        and table.device.type == "cpu"
-        and "fbgemm" in engines
-    )
+    """Whether torch has a fast kernel for bags of this table's rows: on x86 alone."""
+    is_float = table.dtype == torch.float32 and table.device.type == "cpu"
+    has_fbgemm = "fbgemm" in torch.backends.quantized.supported_engines
+    return is_float and has_fbgemm and cpu.get_cpu_capability() in ("AVX2", "AVX512")
 
 
 @cache
@@ -67,8 +65,8 @@ def cut(
     """
     with torch.inference_mode(False):  # they may be used outside of that mode
         numbers = torch.arange(n_in, dtype=torch.int32, device="cpu")
-        bags = torch.arange(n_bags, dtype=torch.int32, device="cpu")
-        return numbers, bags * n_in // n_bags
+        bags = torch.arange(n_bags, dtype=torch.int64, device="cpu")  # n_in fold
+        return numbers, (bags * n_in // n_bags).to(torch.int32)
 
 
 def number_of_bags(n_in: int) -> int:

@@ -13,13 +13,15 @@ end-of-text among the ids is a real token.
 """
 
 from collections.abc import Sequence
+from operator import index
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gpt2hw.attention import causal_mask
-from gpt2hw.doors import no_type_check
+from gpt2hw.doors import is_dense, no_type_check
 from gpt2hw.fast import FastTransformer
 from gpt2hw.fast_cache import FastCache
 from gpt2hw.kv_cache import KVCache, LayerCache
@@ -48,22 +50,38 @@ class PaddedCache(FastCache):
         twin.mask = self.mask  # it is replaced when it grows, never written to
         return twin
 
+    def advance(
+        self,
+        batch: torch.Size,
+        n_seq: int,
+        mask: Bool[Tensor, "*batch n_kv"] | None = None,
+    ) -> None:
+        """As KVCache.advance, with what is real of all tokens; None where all are.
+
+        At once: an interrupt finds all of it changed, or nothing.
+        """
+        self.mask, self._batch, self._n_past = mask, batch, self._n_past + n_seq
+
+    @no_type_check
     def keep(self, rows: Sequence[int]) -> None:
         """Only these sequences of a batch [n] stay, in this order.
 
         Raises ValueError where the cache holds no batch, or one of several axes, and
-        where a row is none of 0 to n - 1 or there is none; it then stays as it was.
+        where a row is no integer from 0 to n - 1, or there is none; it then stays as it
+        was.
         """
         if self._batch is None or len(self._batch) != 1:
             raise ValueError(f"keep: needs the cache of a batch [n], not {self}")
-        (n,), numbers = self._batch, [int(row) for row in rows]
+        (n,), numbers = self._batch, _integers(rows)
         if not numbers or not all(0 <= row < n for row in numbers):
             raise ValueError(f"keep: rows of 0 to {n - 1} are needed, not {rows!r:.80}")
         mask = self.mask
         with torch.inference_mode(False):  # they may be written to outside of it
             chosen = torch.tensor(numbers, device=self._model.wpe.device)
             layers = [
-                LayerCache(c.k.index_select(0, chosen), c.v.index_select(0, chosen))
+                LayerCache(
+                    *(_rows(store, chosen, self._n_past) for store in (c.k, c.v))
+                )
                 for c in self._layers
             ]
             mask = None if mask is None else mask.index_select(0, chosen)
@@ -75,6 +93,29 @@ class PaddedCache(FastCache):
         }
 
 
+def _rows(
+    store: Float[Tensor, "n n_head n_ctx d_head"],
+    chosen: Int[Tensor, " n_kept"],
+    n: int,
+) -> Float[Tensor, "n_kept n_head n_ctx d_head"]:
+    """A store for these rows, with their first n tokens: no more memory is filled."""
+    kept = store.new_empty(len(chosen), *store.shape[1:])
+    kept.narrow(-2, 0, n).copy_(store.narrow(-2, 0, n).index_select(0, chosen))
+    return kept
+
+
+@no_type_check
+def _integers(rows: Any) -> list[int]:
+    """The rows as ints; none where one of them is no integer."""
+    try:
+        numbers = list(rows)
+        if any(isinstance(number, bool) for number in numbers):
+            return []
+        return [index(number) for number in numbers]
+    except TypeError:
+        return []
+
+
 def remember(
     cache: KVCache | None,
     ids: Int[Tensor, "*batch n_seq"],
@@ -83,9 +124,11 @@ def remember(
     """The last act of a call: the cache counts its tokens, and knows the real ones."""
     if cache is None:
         return
+    batch, n_seq = ids.shape[:-1], ids.shape[-1]
     if isinstance(cache, PaddedCache):
-        cache.mask = mask
-    cache.advance(ids.shape[:-1], ids.shape[-1])
+        cache.advance(batch, n_seq, mask)
+    else:
+        cache.advance(batch, n_seq)
 
 
 def left_padded(
@@ -195,6 +238,8 @@ def _zeros_and_ones(mask: object) -> Bool[Tensor, "..."]:
         found = mask if isinstance(mask, Tensor) else torch.tensor(mask, device="cpu")
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"mask: must be of zeros and ones, not {mask!r:.80}") from None
+    if found.is_meta or not is_dense(found):
+        raise ValueError("mask: must be a plain tensor with numbers in it")
     if not ((found == 0) | (found == 1)).all():
         raise ValueError("mask: must be of zeros (padding) and ones (real tokens)")
     return found == 1

@@ -12,6 +12,7 @@ that fits into the processor's cache can be faster than that.
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from numbers import Integral
 from statistics import median
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from gpt2hw import huge_pages
+from gpt2hw.doors import checked, no_type_check
 from gpt2hw.pretrained import GPT2
 from gpt2hw.rows import RowMatrix
 
@@ -114,6 +116,7 @@ def bytes_per_token(model: GPT2) -> int:
     return tensor_bytes(model.h, model.ln_f, model.lm_head, model.head)
 
 
+@no_type_check
 def measure(model: GPT2, *, n_tokens: int = 12) -> Benchmark:
     """Measures a model on this machine.
 
@@ -121,11 +124,11 @@ def measure(model: GPT2, *, n_tokens: int = 12) -> Benchmark:
     not depend on them. Raises ValueError for a model of fewer than 16 positions, and
     where n_tokens is less than 1.
     """
+    checked("model", model, GPT2, lambda _: True, "a GPT2")
+    checked("n_tokens", n_tokens, Integral, lambda n: n >= 1, "1 or more")
     n_ctx = model.config.n_ctx
     if n_ctx < 16:
         raise ValueError(f"model: its {n_ctx} positions are too few to measure in")
-    if n_tokens < 1:
-        raise ValueError(f"n_tokens: must be 1 or more, not {n_tokens}")
     works: dict[Any, Callable[[], float]] = dict(_reading())
     works |= {("first", n): _first_token(model, n) for n in (n_ctx // 16, n_ctx // 2)}
     positions = (n_ctx // 16, n_ctx // 2, n_ctx * 15 // 16 - 2)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from operator import index
 from typing import Any
 
 from jaxtyping import Float
@@ -40,9 +41,23 @@ class Row:
 
     def go_on(self, logits: Float[Tensor, " n_vocab"]) -> None:
         """Chooses the next id and writes it down."""
-        new_id = int(self.choose(logits))
+        new_id = checked_id(self.choose(logits))
         self.ids.append(new_id)
         self.writing.push(new_id)
+
+
+@no_type_check
+def checked_id(chosen: Any) -> int:
+    """What a sampler chose, as an int; ValueError where it is none.
+
+    >>> checked_id(0.5)
+    Traceback (most recent call last):
+    ValueError: sampler: must give an id, not 0.5
+    """
+    try:
+        return index(chosen)
+    except TypeError:
+        raise ValueError(f"sampler: must give an id, not {chosen!r:.80}") from None
 
 
 @no_type_check
@@ -82,12 +97,21 @@ def all_asked(
     settings = replace(settings, stop=checked_stops(settings.stop))  # read once
     rows = []
     for number, prompt in enumerate(prompts):
-        own = replace(settings, sampler=deepcopy(settings.sampler))
+        own = replace(settings, sampler=_copied(settings.sampler))
         try:
             rows.append(asked(config, tokenizer, prompt, own))
         except ContextError as error:
             raise ContextError(f"prompt {number} of the list: {error}") from None
     return rows
+
+
+def _copied(sampler: Any) -> Any:
+    try:
+        return deepcopy(sampler)
+    except Exception as error:
+        raise ValueError(
+            f"sampler: each text takes a copy, and this has none: {error}"
+        ) from error
 
 
 def _chooses(sampler: Any) -> bool:

@@ -21,6 +21,11 @@ def no_type_check(door: _Door) -> _Door:
     return door
 
 
+def is_dense(tensor: Any) -> bool:
+    """Whether a tensor of torch is of the plain kind: neither sparse nor nested."""
+    return str(tensor.layout) == "torch.strided" and not tensor.is_nested
+
+
 def checked(
     name: str,
     value: Any,

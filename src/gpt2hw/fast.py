@@ -43,6 +43,13 @@ class MatrixLinear(Linear):
     bias: Float[Tensor, " n_out"]
     matrix: Matrix
 
+    def __post_init__(self) -> None:
+        """ValueError where a weight was put in that the matrix does not hold."""
+        if not _is_same_memory(self.weight, self.matrix.values.T):
+            raise ValueError(
+                "weight: the matrix that multiplies holds another; use a Linear"
+            )
+
     @classmethod
     def of(cls, matrix: Matrix, bias: Float[Tensor, " n_out"]) -> "MatrixLinear":
         """The map of this matrix and bias."""
@@ -76,6 +83,19 @@ class FastTransformer(Transformer):
     table: Matrix | None = field(default=None, kw_only=True)
     head: Matrix | None = field(default=None, kw_only=True)
 
+    def __post_init__(self) -> None:
+        """ValueError where wte or lm_head was put in, and not its form."""
+        for name, form in (("wte", self.table), ("lm_head", self.head)):
+            if form is None or _is_same_memory(getattr(self, name), form.values):
+                continue
+            of = "table" if name == "wte" else "head"
+            raise ValueError(f"{name}: `{of}`, which is used, holds another; {of}=None")
+
+    @property
+    def is_taught(self) -> bool:
+        """Whether both ends have the taught form."""
+        return self.table is None and self.head is None
+
     def vectors(
         self, ids: Int[Tensor, "*batch n_seq"]
     ) -> Float[Tensor, "*batch n_seq n_embd"]:
@@ -92,17 +112,17 @@ class FastTransformer(Transformer):
         self, ids: Int[Tensor, "*batch n_seq"]
     ) -> Float[Tensor, "*batch n_seq n_vocab"]:
         """[*batch, n_seq] -> [*batch, n_seq, n_vocab]: row i predicts token i + 1."""
-        if self.head is None:
+        if self.is_taught:
             return super().forward(ids)
-        return self.head(self.final_state(ids))
+        return self.logits(self.final_state(ids))
 
     def cached(
         self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache
     ) -> Float[Tensor, "*batch n_seq n_vocab"]:
         """The same for new ids alone, whose positions follow the cache's."""
-        if self.head is None:
+        if self.is_taught:
             return cached_forward(self, ids, cache)
-        logits = self.head(self.final_state(ids, cache))
+        logits = self.logits(self.final_state(ids, cache))
         cache.advance(ids.shape[:-1], ids.shape[-1])
         return logits
 
@@ -110,11 +130,11 @@ class FastTransformer(Transformer):
         self, ids: Int[Tensor, "*batch n_seq"], cache: KVCache | None = None
     ) -> Float[Tensor, "*batch n_vocab"]:
         """The last row of logits alone: each of a prompt's costs n_vocab products."""
-        if self.head is None:
+        if self.is_taught:
             logits = self.forward(ids) if cache is None else self.cached(ids, cache)
             return logits[..., -1, :]
         state = self.final_state(ids, cache, last_only=True)
-        logits = self.head(state[..., -1, :])
+        logits = self.logits(state[..., -1, :])
         if cache is not None:
             cache.advance(ids.shape[:-1], ids.shape[-1])
         return logits
@@ -158,15 +178,21 @@ class FastTransformer(Transformer):
         return fast_norm(self.ln_f, x)
 
 
+def _is_same_memory(one: Tensor, other: Tensor) -> bool:
+    """Whether both are views of the same numbers, in the same shape."""
+    same_place = one.data_ptr() == other.data_ptr()
+    return same_place and one.shape == other.shape and one.stride() == other.stride()
+
+
 def taught(model: FastTransformer) -> Transformer:
     """The same numbers in the taught forms, all of them widened to float32.
 
     Of a float32 model nothing is copied.
     """
-    if model.table is None or model.head is None:
-        wte, lm_head = model.wte, model.lm_head
+    wte = model.wte if model.table is None else model.table.widened()
+    if model.head is None:
+        lm_head = model.lm_head
     else:
-        wte = model.table.widened()
         lm_head = wte if model.head is model.table else model.head.widened()
     blocks = tuple(_taught_block(block) for block in model.h)
     return Transformer(

@@ -1,6 +1,6 @@
 """A block in fewer calls: the taught formulas, each by one kernel of torch.
 
-A small call of torch costs one to three thousandths of a millisecond, and a block by
+A small call of torch costs about a thousandth of a millisecond, and a block by
 hand makes over 80 of them for a token. So norm, GELU and softmax are done by torch's
 own kernels here. And attention goes a few queries at a time, with the keys that they
 may see: a prompt's scores never stand in memory all at once, and most of those that the

@@ -39,7 +39,10 @@ class FastCache(KVCache):
             twin._layers = super().copy()._layers
             return twin
         with torch.inference_mode(False):  # it may be used outside of that mode
-            twin._keep(self._store.clone())
+            store = torch.empty_like(self._store)  # what is not in use stays empty
+            used = (part.narrow(-2, 0, len(self)) for part in (store, self._store))
+            next(used).copy_(next(used))
+            twin._keep(store)
         return twin
 
     def __copy__(self) -> "FastCache":

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gpt2hw.batch_generation import write_together
 from gpt2hw.config import GPT2Config
-from gpt2hw.continuing import Choose, Row, Settings, all_asked, asked
+from gpt2hw.continuing import Choose, Row, Settings, all_asked, asked, checked_id
 from gpt2hw.doors import checked, no_type_check
 from gpt2hw.pretrained import GPT2
 from gpt2hw.request import FinishReason, Overflow, is_several
@@ -135,7 +135,7 @@ def sampled_ids(
     cache = model.new_cache()
     while True:
         logits = next_logits(model, ids, cache)
-        new_id = int(choose(mask_unknown_ids(logits, n_known)))
+        new_id = checked_id(choose(mask_unknown_ids(logits, n_known)))
         ids.append(new_id)
         yield new_id
 
@@ -214,10 +214,11 @@ def generate(
 
     prompt: a text, or ids; an empty one stands for end-of-text, after which documents
     begin. A list of texts, or of lists of ids that are not empty, gives a list of
-    completions: each is that of its prompt alone, but for rounding, and is written with
-    a copy of the sampler as it was passed. sampler: None is greedy; it may also be any
-    function from a row of logits to an id. stop: one string or more; the text is cut
-    before the first that appears in it (in the prompt they are not looked for).
+    completions: each is that of its prompt alone, but for rounding (coarser in float16
+    and int8, where it may change a text), and is written with a copy of the sampler as
+    it was passed: equal prompts give equal texts. sampler: None is greedy; it may also
+    be any function from a row of logits to an id. stop: one string or more; the text is
+    cut before the first that appears in it (in the prompt they are not looked for).
     overflow: what to do where the context is too short: "error", "stop" (then the
     finish_reason is "context"), or "slide" (forget the oldest ids and recompute, which
     is slow).

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from gpt2hw.config import GPT2Config
-from gpt2hw.doors import no_type_check
+from gpt2hw.doors import is_dense, no_type_check
 from gpt2hw.errors import ContextError
 
 
@@ -46,7 +46,7 @@ def checked_ids(ids: Any, config: GPT2Config) -> Int[Tensor, "*batch n_seq"]:
 def _checked_tensor(ids: Tensor) -> Int[Tensor, "*batch n_seq"]:
     if ids.is_floating_point() or ids.is_complex() or ids.dtype is torch.bool:
         raise ValueError(f"ids: must be integers, not {ids.dtype}")
-    if ids.is_meta or ids.is_nested or ids.layout is not torch.strided:
+    if ids.is_meta or not is_dense(ids):
         raise ValueError("ids: must be a plain tensor with numbers in it")
     return ids.to(torch.int64)  # n_vocab need not fit into a narrower type
 
@@ -60,7 +60,8 @@ def _as_tensor(ids: Sequence[int]) -> Int[Tensor, " n_seq"]:
         raise ValueError(f"ids: must be ints or a tensor, not {kind}")  # noqa: TRY004
     for number in ids:
         if isinstance(number, bool) or not isinstance(number, Integral):
-            raise ValueError(f"ids: {number!r} is not an integer id")  # noqa: TRY004
+            hint = "; several texts come as a tensor" * isinstance(number, Sequence)
+            raise ValueError(f"ids: {number!r:.80} is not an integer id{hint}")  # noqa: TRY004
         if not -(2**63) <= number < 2**63:
             raise ValueError(f"ids: {number} is outside every vocabulary")
     return torch.tensor([int(i) for i in ids], dtype=torch.int64, device="cpu")

@@ -11,6 +11,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
+from gpt2hw import huge_pages
 from gpt2hw.config import GPT2Config
 from gpt2hw.layout import parameter_shapes
 
@@ -28,7 +29,7 @@ def initial_weights(config: GPT2Config, seed: int) -> Iterator[tuple[str, Tensor
     """
     generator = torch.Generator().manual_seed(seed)
     for name, shape in parameter_shapes(config).items():
-        weight = torch.zeros(shape, dtype=torch.float32, device="cpu")
+        weight = huge_pages.empty(shape, torch.float32).zero_()
         if name.endswith("weight") and len(shape) == 1:
             weight += 1
         elif name.endswith("weight"):

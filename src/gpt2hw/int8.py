@@ -25,6 +25,7 @@ from torch import Tensor
 
 from gpt2hw import huge_pages
 from gpt2hw.half import AT_ONCE, WIDENED_AT_ONCE, pieces
+from gpt2hw.many_rows import wants_derivative
 
 SMALLEST = torch.finfo(torch.float32).tiny  # a step that can be divided by
 LARGEST = 127  # -128 is not used: what can be stored is as far below 0 as above
@@ -76,18 +77,24 @@ class Int8Matrix:
     def of(cls, matrix: Float[Tensor, "n_out n_in"]) -> "Int8Matrix":
         """Quantises each output's weights; some outputs at a time, to spare memory."""
         values = huge_pages.empty(tuple(matrix.shape), torch.int8)
-        both = (pieces(whole, AT_ONCE) for whole in (matrix, values))
-        scales = []
-        for piece, rounded in zip(*both, strict=True):
-            whole, steps = quantize(piece.float())
+        scales = torch.empty(len(matrix), 1, dtype=torch.float32, device="cpu")
+        parts = [pieces(matrix, AT_ONCE), pieces(values, AT_ONCE)]
+        of_each = torch.split(scales, len(parts[0][0]))
+        for piece, rounded, steps in zip(*parts, of_each, strict=True):
+            whole, found = quantize(piece.float())
             rounded.copy_(whole)
-            scales.append(steps.squeeze(-1))
-        return cls(values, torch.cat(scales))
+            steps.copy_(found)
+        return cls(values, scales.flatten())
 
     def __call__(
         self, x: Float32[Tensor, "*batch n_in"]
     ) -> Float32[Tensor, "*batch n_out"]:
-        """x times the matrix turned, both in whole numbers."""
+        """x times the matrix turned, both in whole numbers.
+
+        Raises ValueError where a derivative is asked for: rounding gives none.
+        """
+        if wants_derivative(x):
+            raise ValueError("int8: rounding has no derivative; take another precision")
         whole, step = quantize(x.reshape(-1, x.shape[-1]))
         found = integer_product()(whole, self.values) * self.scales
         return found.mul_(step).view(*x.shape[:-1], len(self.values))

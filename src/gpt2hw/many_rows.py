@@ -2,9 +2,9 @@
 
 A prompt uses each weight once a token, so its products are bound by arithmetic, not by
 memory. torch gives float32 products to MKL, which on some processors runs at half the
-speed of oneDNN, a library that torch carries as well: it is what compiled models use.
-The way to it is private, so it is asked once whether it is there and right, and a plain
-product stands in its place where it is not.
+speed of oneDNN, a library that torch carries as well. The way to it is private, so it
+is asked once whether it is there and right, and a plain product stands in its place
+where it is not.
 """
 
 from collections.abc import Callable
@@ -97,11 +97,19 @@ def gelu_by_plain_tensors(
 def only_plainly(*given: Tensor) -> bool:
     """Whether plain tensors must do it: derivatives are asked for, or types differ.
 
-    The private call gives no derivative, neither backward nor forward; and it takes
-    one type, where autocast may hand over two.
+    The private call gives no derivative; and it takes one type, where autocast may hand
+    over two.
     """
-    if len({tensor.dtype for tensor in given}) > 1:
-        return True
+    return len({tensor.dtype for tensor in given}) > 1 or wants_derivative(*given)
+
+
+def wants_derivative(*given: Tensor) -> bool:
+    """Whether one of them brings a derivative along, backward or forward.
+
+    >>> x = torch.ones(1)
+    >>> wants_derivative(x), wants_derivative(x.requires_grad_())
+    (False, True)
+    """
     backward = torch.is_grad_enabled() and any(t.requires_grad for t in given)
     return backward or any(_has_tangent(tensor) for tensor in given)
 

@@ -81,7 +81,7 @@ def can_be_viewed(header: Header, name: str) -> bool:
     """Whether it is float32, and its numbers lie at multiples of four bytes.
 
     From other places some processors cannot read a number, and none reads it as fast.
-    In GPT-2's own file, all of them lie so.
+    In GPT-2's own file no number lies so: its data begin at byte 14,291.
     """
     info = header[name]
     lies_well = (header.data_start + info.start) % DTYPE_BYTES["F32"] == 0

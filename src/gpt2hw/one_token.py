@@ -3,7 +3,7 @@
 A text grows by one token at a time, and the shapes are the same each time. So the views
 that cut a row into heads, and the memory that results are written to, are made once for
 each text. In float32 a block is then 24 calls of torch, where the taught pieces make
-over 80. It counts: a call costs one to three thousandths of a millisecond.
+over 80. It counts: a call costs about a thousandth of a millisecond.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gpt2hw.batches import PaddedCache, checked_mask, padded_state, remember
 from gpt2hw.config import GPT2Config
-from gpt2hw.doors import SEED_RULE, checked, no_type_check
+from gpt2hw.doors import SEED_RULE, checked, is_dense, no_type_check
 from gpt2hw.fast import FastTransformer
 from gpt2hw.fast_cache import FastCache, state_after_one_token
 from gpt2hw.folder import read_config
@@ -63,7 +63,8 @@ class GPT2(FastTransformer):
 
         mmap: whether float32 matrices may stay in the file, which is mapped into memory
         (see `mapped`). The first token comes sooner, all that follows is slower, and
-        the file must not be changed where it lies meanwhile.
+        the file must not be changed where it lies meanwhile. Where they cannot (another
+        precision or device; GPT-2's own file), they are read.
 
         A model that is not on this machine is downloaded (see `hub.download`). Raises
         DownloadError where that fails; CheckpointError where it is not here and
@@ -99,11 +100,16 @@ class GPT2(FastTransformer):
         """A model from tensors by the checkpoint's names, with or without its prefix.
 
         Tensors become float32; those that are float32 already are shared, not copied.
-        Raises CheckpointError as from_pretrained does.
+        Raises CheckpointError as from_pretrained does, and ValueError for sparse and
+        nested tensors.
         """
         checked("config", config, GPT2Config, lambda _: True, "a GPT2Config")
         checked(
-            "tensors", tensors, Mapping, _holds_tensors, "a dict of names to tensors"
+            "tensors",
+            tensors,
+            Mapping,
+            _holds_tensors,
+            "a dict of names to tensors",
         )
         names = strip_prefix(tensors)
         shapes = {bare: tuple(tensors[name].shape) for bare, name in names.items()}
@@ -174,7 +180,9 @@ class GPT2(FastTransformer):
         With a cache only the new ids go in. mask: 1 for a real token, 0 for padding
         (see `batches`); the cache remembers it. Before anything is computed it raises
         ValueError for an id outside the vocabulary (naming it), no ids at all, or a
-        mask that does not fit, and ContextError for more than n_ctx positions.
+        mask that does not fit, and ContextError for more than n_ctx positions. A call
+        that raises leaves the cache as it was. (Only Ctrl-C may come between the last
+        act and the return: `len(cache)` tells whether the ids were counted.)
         """
         new_ids, real = self._checked(ids, cache, mask)
         with self._without_autocast():
@@ -196,12 +204,17 @@ class GPT2(FastTransformer):
     ) -> Float[Tensor, "*batch n_vocab"]:
         """The last row of what `__call__` gives, without computing the others.
 
+        Raises ValueError, as well, where the mask says that a text ends with padding:
+        shorter texts are padded on the left (see `batches.left_padded`).
+
         >>> model = GPT2.random(
         ...     GPT2Config(n_vocab=7, n_ctx=8, n_embd=4, n_head=2, n_layer=1))
         >>> model.last_logits([3, 1, 4]).shape
         torch.Size([7])
         """
         new_ids, real = self._checked(ids, cache, mask)
+        if real is not None and bool((real.any(-1) & ~real[..., -1]).any()):
+            raise ValueError("mask: a text ends with padding; pad on the left")
         with self._without_autocast():
             if real is None:
                 return self.last(new_ids, cache)
@@ -237,7 +250,7 @@ class GPT2(FastTransformer):
 
 def _holds_tensors(tensors: Mapping[Any, Any]) -> bool:
     return all(isinstance(n, str) for n in tensors) and all(
-        isinstance(t, Tensor) for t in tensors.values()
+        isinstance(t, Tensor) and is_dense(t) for t in tensors.values()
     )
 
 

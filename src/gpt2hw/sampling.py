@@ -108,9 +108,10 @@ class Sampler:
     seed: None draws anew each time; with an int (torch takes -2**63 to 2**64 - 1, and
     its CPU generator tells seeds apart by their lowest 32 bits) two new samplers choose
     alike. The generator moves on with each call, so one sampler used twice does not
-    repeat itself. torch's global random state is neither read nor changed. What a seed
-    gives is stable for equal logits under one release of torch; logits from another
-    machine differ in their last digits, and a draw close to a border may then differ.
+    repeat itself (`generate` gives each prompt of a list a copy). torch's global random
+    state is neither read nor changed. What a seed gives is stable for equal logits
+    under one release of torch; logits from another machine differ in their last digits,
+    and a draw close to a border may then differ.
 
     Raises ValueError, naming the setting, for one that is out of range.
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpt2hw.pretrained import GPT2
 
 MILLION, BILLION = 1e6, 1e9
+SMALL = 2**24  # bytes: what many processors keep in their cache
 
 
 def bench(
@@ -103,3 +104,6 @@ def lines(name: str, precision: str, found: "Benchmark") -> Iterator[str]:
     if any(at.share_of_limit > 1 for at in found.decoding):
         yield ""
         yield "More than all: these weights stay in the processor's cache."
+    elif found.weight_bytes < SMALL:
+        yield ""
+        yield "These weights fit into a processor's cache, which is faster than memory."
