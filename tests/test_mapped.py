@@ -9,6 +9,7 @@ import json
 import mmap
 import os
 import pickle
+import platform
 import struct
 import sys
 import weakref
@@ -38,6 +39,7 @@ from gpt2hw.safetensors import iter_tensors, read_safetensors, write_safetensors
 from reference import reference_model
 
 # On Windows no file is mapped, and there these rules have nothing to say.
+REALLY_X86 = platform.machine().lower() in ("x86_64", "amd64")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files and links")
 IDS = random_ids(SMALL, 2, 16)
 TWO = {"a": torch.arange(6.0).view(2, 3), "b": torch.arange(1000.0)}
@@ -206,8 +208,48 @@ def with_a_header_of(n_bytes: int, tensors: dict[str, Tensor]) -> bytes:
     return file_bytes(text, data)
 
 
-@pytest.mark.parametrize("n_bytes", [14_283, 401, 402, 403])  # the first is GPT-2's own
-def test_numbers_that_do_not_lie_at_multiples_of_four_are_read(path, watched, n_bytes):
+ODD = [14_283, 401, 402, 403]  # the first is GPT-2's own
+
+
+@posix
+@pytest.mark.parametrize("n_bytes", ODD)
+def test_numbers_at_odd_places_are_mapped_on_x86(path, watched, monkeypatch, n_bytes):
+    monkeypatch.setattr(mapped, "IS_X86", True)
+    path.write_bytes(with_a_header_of(n_bytes, TWO))
+    if not REALLY_X86:
+        assert mapped.can_be_viewed(read_header(path), "a")
+        return
+    for name, tensor in all_of(path).items():
+        assert torch.equal(tensor, TWO[name])
+        assert tensor.data_ptr() % 4 == (8 + n_bytes) % 4
+    assert watched == []
+
+
+@posix
+@pytest.mark.skipif(not REALLY_X86, reason="elsewhere, such numbers are not used")
+@pytest.mark.parametrize("n_bytes", [14_283, 14_282])
+@pytest.mark.parametrize("many", [1, 2**19])
+def test_a_model_at_odd_places_is_the_model(tmp_path, monkeypatch, n_bytes, many):
+    as_on_x86(monkeypatch)
+    monkeypatch.setattr(bags, "MANY", many)
+    folder = write_folder(tmp_path / "model", SMALL, random_tensors(SMALL))
+    right = GPT2.from_pretrained(folder)
+    raw = with_a_header_of(n_bytes, random_tensors(SMALL))
+    (folder / "model.safetensors").write_bytes(raw)
+    model = GPT2.from_pretrained(folder, mmap=True)
+    assert model.wte.data_ptr() % 4 == (8 + n_bytes) % 4
+    agree(model(IDS), right(IDS), 1e-5)
+    cache = model.new_cache()
+    for one in IDS[0].split(1):
+        found = model.last_logits(one, cache)
+    agree(found, right(IDS[0])[-1], 1e-5)
+    twin = pickle.loads(pickle.dumps(model))
+    agree(twin(IDS), right(IDS), 1e-5)
+
+
+@pytest.mark.parametrize("n_bytes", ODD)
+def test_elsewhere_numbers_at_odd_places_are_read(path, watched, monkeypatch, n_bytes):
+    monkeypatch.setattr(mapped, "IS_X86", False)
     path.write_bytes(with_a_header_of(n_bytes, TWO))
     for name, tensor in all_of(path).items():
         assert torch.equal(tensor, TWO[name])
@@ -225,7 +267,8 @@ def test_numbers_that_lie_at_multiples_of_four_are_mapped(path, watched, n_bytes
 
 
 @posix
-def test_each_tensor_is_looked_at_for_itself(path, watched):
+def test_each_tensor_is_looked_at_for_itself(path, watched, monkeypatch):
+    monkeypatch.setattr(mapped, "IS_X86", False)
     raw = bits(TWO["a"])
     infos = {
         "first": {"dtype": "F32", "shape": [6], "data_offsets": [0, 24]},

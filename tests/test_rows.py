@@ -162,3 +162,21 @@ def test_nothing_large_is_made_for_a_product(n_rows, n_out, n_in):
     x, values = normal(n_rows, n_in), normal(n_out, n_in, seed=1)
     rules.blocks_equal_one_product(by_row_matrix, x, values)
     rules.nothing_large_is_made(by_row_matrix, x, values)
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_numbers_that_lie_at_odd_places_are_done_by_the_product_for_many(
+    monkeypatch, at
+):
+    seen, right = [], normal(8, 3)
+    raw = bytearray(at) + right.numpy().tobytes()
+    values = torch.frombuffer(raw, dtype=torch.float32, offset=at).view(8, 3)
+    odd = values.data_ptr() % 4 != 0
+    monkeypatch.setattr(
+        "gpt2hw.rows.product_by_blocks",
+        lambda *given: seen.append(1) or product_by_blocks(*given),
+    )
+    found = RowMatrix(values)(normal(1, 3))
+    agree(found, normal(1, 3) @ right.T, 1e-6)
+    assert len(seen) == (0 if odd else 1)
+    assert odd == (at == 3)

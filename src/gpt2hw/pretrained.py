@@ -64,7 +64,7 @@ class GPT2(FastTransformer):
         mmap: whether float32 matrices may stay in the file, which is mapped into memory
         (see `mapped`). The first token comes sooner, all that follows is slower, and
         the file must not be changed where it lies meanwhile. Where they cannot (another
-        precision or device; GPT-2's own file), they are read.
+        precision or device; see `mapped.can_be_viewed`), they are read.
 
         A model that is not on this machine is downloaded (see `hub.download`). Raises
         DownloadError where that fails; CheckpointError where it is not here and
