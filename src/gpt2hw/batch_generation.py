@@ -1,7 +1,8 @@
 """Several prompts go on at once: one forward pass a step, a row for each text.
 
 Each text ends by itself. One that has ended leaves the batch, and the others go on as
-if it had never been there: what a row gets does not depend on the rows beside it.
+if it had never been there: what a row gets does not depend on the rows beside it, but
+for rounding.
 """
 
 from collections.abc import Sequence
