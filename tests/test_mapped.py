@@ -226,7 +226,7 @@ def test_numbers_at_odd_places_are_mapped_on_x86(path, watched, monkeypatch, n_b
 
 
 @posix
-@pytest.mark.skipif(not REALLY_X86, reason="elsewhere, such numbers are not used")
+@pytest.mark.skipif(not REALLY_X86, reason="only x86 uses numbers at odd places")
 @pytest.mark.parametrize("n_bytes", [14_283, 14_282])
 @pytest.mark.parametrize("many", [1, 2**19])
 def test_a_model_at_odd_places_is_the_model(tmp_path, monkeypatch, n_bytes, many):

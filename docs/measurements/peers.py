@@ -201,6 +201,11 @@ WHY = {  # what a floor names -> why it was missed, found out by hand
         "product, and of attention in one call, none is faster here. llama.cpp is one "
         "program, compiled as a whole."
     ),
+    "a token, beside transformers": (
+        "transformers waits for its own calls more than for the memory, and writes as "
+        "many tokens where memory is slow as where it is fast. So this engine is ahead "
+        "by less where memory is slow."
+    ),
     "start": (
         "A start waits for the system to hand out memory for the weights: see "
         "*system* above. How long that takes depends on the machine, and on what ran "
