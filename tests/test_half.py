@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpt2hw.half import FEW, HalfMatrix, one_row
+from gpt2hw.half import FEW, HalfMatrix, one_row, room_for
 from gpt2hw.properties import half as rules
 from gpt2hw.properties.drawn import SEEDS
 from gpt2hw.properties.seeded import normal
@@ -128,3 +128,20 @@ def test_no_sum_leaves_the_range_however_large_the_weights_are(n_rows, largest):
         gap = (found.double() - right)[finite].abs().max()
         assert gap <= 2e-3 * right[finite].abs().max()
         assert not found[~finite].isfinite().any()
+
+
+@pytest.mark.parametrize(
+    ("n_in", "largest", "room"),
+    [
+        (16, 1.0, 4.0),  # the root of n_in
+        (17, 1.0, 8.0),  # rounded up to a power of two
+        (16, 60_000.0, 32.0),  # 16 x 60,000 / 2**15 is 29.3
+        (16, -60_000.0, 32.0),
+        (16, torch.inf, 4.0),
+        (16, torch.nan, 4.0),
+    ],
+)
+def test_the_room_is_that_of_n_in_or_of_the_largest_weight(n_in, largest, room):
+    weights = torch.zeros(3, n_in)
+    weights[1, 2] = largest
+    assert room_for(weights.half()) == HalfMatrix(weights.half()).room == room

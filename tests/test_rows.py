@@ -180,3 +180,11 @@ def test_numbers_that_lie_at_odd_places_are_done_by_the_product_for_many(
     agree(found, normal(1, 3) @ right.T, 1e-6)
     assert len(seen) == (0 if odd else 1)
     assert odd == (at == 3)
+
+
+def test_a_derivative_of_the_matrix_is_right_also_after_it_was_cut():
+    values, x = normal(8, 3), normal(1, 3)
+    matrix = RowMatrix(values)
+    values.requires_grad_()  # the blocks were cut before
+    matrix(x).sum().backward()
+    agree(values.grad, x.expand(8, 3), 1e-6)
