@@ -213,7 +213,7 @@ def test_the_layers_of_a_cache_are_views_of_one_piece_of_memory():
 
 def test_a_copy_takes_memory_for_its_tokens_alone(monkeypatch):
     model = fast_model()
-    cache, right = cache_after(model, 3), None
+    cache = cache_after(model, 3)
     cache._store[..., 3:, :] = torch.nan
     right = model.last_logits([5], cache_after(model, 3))
     empty = torch.empty_like

@@ -9,7 +9,6 @@ import json
 import mmap
 import os
 import pickle
-import platform
 import struct
 import sys
 import weakref
@@ -38,8 +37,8 @@ from gpt2hw.rows import RowMatrix
 from gpt2hw.safetensors import iter_tensors, read_safetensors, write_safetensors
 from reference import reference_model
 
+REALLY_X86 = mapped.IS_X86
 # On Windows no file is mapped, and there these rules have nothing to say.
-REALLY_X86 = platform.machine().lower() in ("x86_64", "amd64")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files and links")
 IDS = random_ids(SMALL, 2, 16)
 TWO = {"a": torch.arange(6.0).view(2, 3), "b": torch.arange(1000.0)}

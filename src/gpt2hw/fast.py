@@ -85,11 +85,12 @@ class FastTransformer(Transformer):
 
     def __post_init__(self) -> None:
         """ValueError where wte or lm_head was put in, and not its form."""
-        for name, form in (("wte", self.table), ("lm_head", self.head)):
-            if form is None or _is_same_memory(getattr(self, name), form.values):
-                continue
-            of = "table" if name == "wte" else "head"
-            raise ValueError(f"{name}: `{of}`, which is used, holds another; {of}=None")
+        for name, form in (("wte", "table"), ("lm_head", "head")):
+            numbers, matrix = getattr(self, name), getattr(self, form)
+            if matrix is not None and not _is_same_memory(numbers, matrix.values):
+                raise ValueError(
+                    f"{name}: `{form}`, which is used, holds another; {form}=None"
+                )
 
     @property
     def is_taught(self) -> bool:

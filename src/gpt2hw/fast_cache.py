@@ -39,9 +39,8 @@ class FastCache(KVCache):
             twin._layers = super().copy()._layers
             return twin
         with torch.inference_mode(False):  # it may be used outside of that mode
-            store = torch.empty_like(self._store)  # what is not in use stays empty
-            used = (part.narrow(-2, 0, len(self)) for part in (store, self._store))
-            next(used).copy_(next(used))
+            store, n_past = torch.empty_like(self._store), len(self)
+            store.narrow(-2, 0, n_past).copy_(self._store.narrow(-2, 0, n_past))
             twin._keep(store)
         return twin
 

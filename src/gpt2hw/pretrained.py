@@ -105,11 +105,7 @@ class GPT2(FastTransformer):
         """
         checked("config", config, GPT2Config, lambda _: True, "a GPT2Config")
         checked(
-            "tensors",
-            tensors,
-            Mapping,
-            _holds_tensors,
-            "a dict of names to tensors",
+            "tensors", tensors, Mapping, _holds_tensors, "a dict of names to tensors"
         )
         names = strip_prefix(tensors)
         shapes = {bare: tuple(tensors[name].shape) for bare, name in names.items()}

@@ -110,10 +110,9 @@ def a_row_ignores_the_rows_beside_it(
     alone = product(matrix, x[:1])
     beside = torch.cat([x[:1], 1000 * x[1:]])
     found = product(matrix, beside)[:1]
-    gap = float((found - alone).abs().max())
     assert torch.equal(found, alone), (
-        f"beside larger rows, the row's outputs are off by up to {gap:.2g}; they have "
-        "to be the same to the bit"
+        "beside larger rows, the row's outputs are off by up to "
+        f"{float((found - alone).abs().max()):.2g}; they have to be the same to the bit"
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import llama
 import torch
 from measuring import write_settings
+from start import PUBLISHED
 from torch import Tensor
 
 from checkpoints import random_tensors, write_as_published
@@ -22,7 +23,6 @@ from gpt2hw.tokenizer_files import GPT2_MERGES
 from gpt2hw.vocabulary import derive_vocabulary, read_merges
 
 CONFIG = GPT2Config()
-PUBLISHED = "published"  # the folder, in that of the others
 # llama.cpp's numbers for the kinds of its files (enum llama_ftype).
 GGUF_TYPES = {"f32": 0, "f16": 1, "q8_0": 7, "q4_0": 2}
 Tensors = dict[str, Tensor]
